@@ -1,0 +1,98 @@
+/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, [IPV6], [IPV6]:PORT and :PORT, where HOST is a numeric
+ * address, "localhost" (127.0.0.1) or "*" (every IPv4 address). Names are not looked up: a server that listens
+ * somewhere else after a change in the DNS would surprise its owner. Called by options.c and banner.c. */
+#include "address.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#define PORT_MAX 65535
+
+static bool parse_port(const char *text, size_t length, int *port)
+{
+    if (length == 0 || length > 5)
+        return false;
+    int value = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (text[i] - '0');
+    }
+    *port = value;
+    return value <= PORT_MAX;
+}
+
+static bool is_numeric(int family, const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    return inet_pton(family, host, bytes) == 1;
+}
+
+static bool set_host(struct uvh_address *address, const char *text, size_t length)
+{
+    if (length >= sizeof(address->host))
+        return false;
+    memcpy(address->host, text, length);
+    address->host[length] = '\0';
+    return true;
+}
+
+/* "[IPV6]" with or without ":PORT". */
+static bool parse_bracketed(const char *text, size_t length, struct uvh_address *address)
+{
+    const char *end = memchr(text, ']', length);
+    if (end == NULL)
+        return false;
+    size_t host_length = (size_t)(end - text) - 1;
+    if (!set_host(address, text + 1, host_length) || !is_numeric(AF_INET6, address->host))
+        return false;
+    size_t rest = length - host_length - 2;
+    if (rest == 0)
+        return true;
+    return end[1] == ':' && parse_port(end + 2, rest - 1, &address->port);
+}
+
+bool uvh_address_parse(const char *text, size_t length, struct uvh_address *address)
+{
+    address->port = UVH_ADDRESS_NO_PORT;
+    if (length == 0)
+        return false;
+    if (text[0] == '[')
+        return parse_bracketed(text, length, address);
+
+    const char *colon = memchr(text, ':', length);
+    size_t host_length = colon == NULL ? length : (size_t)(colon - text);
+    if (colon != NULL && !parse_port(colon + 1, length - host_length - 1, &address->port))
+        return false;
+    if (!set_host(address, text, host_length))
+        return false;
+    if (host_length == 0 || strcmp(address->host, "*") == 0)
+        return set_host(address, "0.0.0.0", 7);
+    if (strcasecmp(address->host, "localhost") == 0)
+        return set_host(address, "127.0.0.1", 9);
+    return is_numeric(AF_INET, address->host);
+}
+
+bool uvh_address_is_ipv6(const char *host)
+{
+    return strchr(host, ':') != NULL;
+}
+
+bool uvh_address_is_any(const char *host)
+{
+    struct in6_addr six;
+    struct in_addr four;
+    if (inet_pton(AF_INET6, host, &six) == 1)
+        return IN6_IS_ADDR_UNSPECIFIED(&six);
+    return inet_pton(AF_INET, host, &four) == 1 && four.s_addr == htonl(INADDR_ANY);
+}
+
+bool uvh_address_is_loopback(const char *host)
+{
+    struct in6_addr six;
+    struct in_addr four;
+    if (inet_pton(AF_INET6, host, &six) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&six);
+    return inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
+}

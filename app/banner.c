@@ -1,0 +1,136 @@
+/* The start output. On a terminal: root, every URL the server can be reached under and what is switched on, in colour unless
+ * NO_COLOR is set (https://no-color.org). Elsewhere one plain line, which scripts may rely on:
+ *
+ *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://192.0.2.7:8080/
+ *
+ * Called by serve.c. */
+#include "banner.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define URL_SIZE 80
+#define URL_MAX  64 /* a machine with more addresses than that needs no list of them */
+
+struct url_list {
+    size_t count;
+    struct url {
+        bool local;
+        char text[URL_SIZE];
+    } items[URL_MAX];
+};
+
+static void add_url(struct url_list *list, const char *host, int port, bool local)
+{
+    if (list->count == URL_MAX)
+        return;
+    struct url *url = &list->items[list->count];
+    const char *open = uvh_address_is_ipv6(host) ? "[" : "";
+    const char *close = uvh_address_is_ipv6(host) ? "]" : "";
+    url->local = local;
+    if (port == 80)
+        snprintf(url->text, sizeof(url->text), "http://%s%s%s/", open, host, close);
+    else
+        snprintf(url->text, sizeof(url->text), "http://%s%s%s:%d/", open, host, close, port);
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i].text, url->text) == 0)
+            return;
+    }
+    list->count++;
+}
+
+/* The addresses of one family that others can reach this machine under. */
+static void add_network_urls(struct url_list *list, int family, int port)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next) {
+        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != family || !(one->ifa_flags & IFF_UP) ||
+            (one->ifa_flags & IFF_LOOPBACK))
+            continue;
+        socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
+        if (getnameinfo(one->ifa_addr, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
+            continue;
+        /* A link-local address works with a zone only, and browsers take none. */
+        if (strchr(host, '%') == NULL)
+            add_url(list, host, port, false);
+    }
+    freeifaddrs(all);
+}
+
+static void collect_urls(struct url_list *list, const struct uvh_address *addresses, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *host = addresses[i].host;
+        bool ipv6 = uvh_address_is_ipv6(host);
+        if (!uvh_address_is_any(host)) {
+            add_url(list, host, addresses[i].port, uvh_address_is_loopback(host));
+            continue;
+        }
+        add_url(list, ipv6 ? "::1" : "127.0.0.1", addresses[i].port, true);
+        add_network_urls(list, ipv6 ? AF_INET6 : AF_INET, addresses[i].port);
+    }
+}
+
+/* A folder's name may hold anything; control characters would reach the terminal as commands. */
+static void print_path(const char *path)
+{
+    for (const char *c = path; *c != '\0'; c++)
+        putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+}
+
+static void print_plain(const struct url_list *urls, const char *root)
+{
+    fputs("uvhttp: serving ", stdout);
+    print_path(root);
+    fputs(" at", stdout);
+    for (size_t i = 0; i < urls->count; i++)
+        printf(" %s", urls->items[i].text);
+    putchar('\n');
+}
+
+static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *root)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    bool color = (no_color == NULL || *no_color == '\0') && (term == NULL || strcmp(term, "dumb") != 0);
+    const char *strong = color ? "\033[1;32m" : "";
+    const char *link = color ? "\033[36m" : "";
+    const char *faint = color ? "\033[2m" : "";
+    const char *plain = color ? "\033[0m" : "";
+
+    printf("\n  %suvhttp %s%s\n\n  Serving  ", strong, uvhttp_version(), plain);
+    print_path(root);
+    putchar('\n');
+    for (size_t i = 0; i < urls->count; i++)
+        printf("  %s  %s%s%s\n", urls->items[i].local ? "Local  " : "Network", link, urls->items[i].text,
+               plain);
+
+    const char *index = options->files.index == NULL ? "index.html" : options->files.index;
+    printf("\n  %sIndex: %s. Folder listings: %s. Hidden files: %s.%s\n", faint,
+           *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
+           options->files.hidden ? "on" : "off", plain);
+    printf("  %sPress Ctrl+C to stop.%s\n\n", faint, plain);
+}
+
+void uvh_banner_print(const struct uvh_options *options, const char *root,
+                      const struct uvh_address *addresses, size_t count)
+{
+    if (options->log_level < UVHTTP_LOG_INFO)
+        return;
+    struct url_list urls = {.count = 0};
+    collect_urls(&urls, addresses, count);
+    if (isatty(STDOUT_FILENO))
+        print_terminal(options, &urls, root);
+    else
+        print_plain(&urls, root);
+    fflush(stdout); /* whoever started the program may wait for it */
+}

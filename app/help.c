@@ -1,0 +1,112 @@
+/* The help pages of the program. The options of `serve` are printed from their table, with the default each really has. Called by
+ * main.c. */
+#include "help.h"
+
+#include <string.h>
+
+#include "options.h"
+
+#define TEXT_COLUMN  30
+#define LINE_COLUMNS 80
+
+/* The default as help shows it; returns its length, 0 where there is none or the text tells it. */
+static int format_default(const struct uvh_options *defaults, const struct uvh_option *option, char *text,
+                          size_t size)
+{
+    const char *field = (const char *)defaults + option->offset;
+    if (option->kind == UVH_OPTION_SWITCH)
+        return snprintf(text, size, "(default: %s)", *(const bool *)(const void *)field ? "on" : "off");
+    if (option->kind != UVH_OPTION_NUMBER && option->kind != UVH_OPTION_SIZE)
+        return 0;
+    size_t number = *(const size_t *)(const void *)field;
+    if (number == 0)
+        return 0;
+    static const char *const suffixes[] = {"", "K", "M", "G"};
+    size_t suffix = 0;
+    if (option->kind == UVH_OPTION_SIZE) {
+        for (; number % 1024 == 0 && suffix < 3; suffix++)
+            number /= 1024;
+    }
+    return snprintf(text, size, "(default: %zu%s)", number, suffixes[suffix]);
+}
+
+/* One word, on the next line from TEXT_COLUMN on where it does not fit any more. */
+static void print_word(FILE *out, const char *word, int length, int *column)
+{
+    if (*column > TEXT_COLUMN && *column + 1 + length > LINE_COLUMNS) {
+        fputc('\n', out);
+        *column = 0;
+    }
+    int gap = *column < TEXT_COLUMN ? TEXT_COLUMN - *column : 1;
+    *column += fprintf(out, "%*s%.*s", gap, "", length, word);
+}
+
+static void print_option(FILE *out, const struct uvh_options *defaults, const struct uvh_option *option)
+{
+    int column = option->letter != 0 ? fprintf(out, "  -%c, ", option->letter) : fprintf(out, "      ");
+    column += fprintf(out, option->kind == UVH_OPTION_SWITCH ? "--[no-]%s" : "--%s", option->name);
+    if (option->value != NULL)
+        column += fprintf(out, " %s", option->value);
+    if (column + 2 > TEXT_COLUMN) {
+        fputc('\n', out);
+        column = 0;
+    }
+    for (const char *word = option->help; *word != '\0'; word += strspn(word, " ")) {
+        int length = (int)strcspn(word, " ");
+        print_word(out, word, length, &column);
+        word += length;
+    }
+    char preset[64];
+    int length = format_default(defaults, option, preset, sizeof(preset));
+    if (length > 0)
+        print_word(out, preset, length, &column);
+    fputc('\n', out);
+}
+
+void uvh_help_program(FILE *out)
+{
+    fprintf(out,
+            "uvhttp %s, an HTTP/1.1 server\n"
+            "\n"
+            "Usage:\n"
+            "  uvhttp serve [DIR]      serve the files of a folder\n"
+            "  uvhttp help serve       every option of `serve`\n"
+            "  uvhttp --version        version and build\n"
+            "\n"
+            "Try it:\n"
+            "  uvhttp serve                    this folder on port 8080\n"
+            "  uvhttp serve -p 3000 ./site     another folder, another port\n"
+            "  uvhttp serve -l localhost       for this machine only\n",
+            uvhttp_version());
+}
+
+void uvh_help_serve(FILE *out)
+{
+    struct uvh_options defaults;
+    if (!uvh_options_init(&defaults)) {
+        fputs("uvhttp: out of memory\n", stderr);
+        return;
+    }
+    fputs("Usage: uvhttp serve [OPTION]... [DIR]\n"
+          "\n"
+          "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
+          "interrupted. Nothing outside DIR is reachable.\n",
+          out);
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        const struct uvh_option *option = &uvh_option_table[i];
+        if (option->name == NULL)
+            fprintf(out, "\n%s:\n", option->help);
+        else
+            print_option(out, &defaults, option);
+    }
+    fputs("  -h, --help                  print this page\n"
+          "\n"
+          "SIZE is a number of bytes; K, M and G may follow it (64K). Every option can be\n"
+          "given as an environment variable too: --max-connections is\n"
+          "UVHTTP_MAX_CONNECTIONS, --no-listing is UVHTTP_LISTING=off, -q is\n"
+          "UVHTTP_QUIET=on. Options win over variables.\n"
+          "\n"
+          "Ctrl+C or SIGTERM stops: open requests may finish, a second one stops at once.\n"
+          "Exit status: 0 stopped, 1 failed, 2 wrong usage.\n",
+          out);
+}

@@ -1,0 +1,81 @@
+/* The program `uvhttp`: finds the command and runs it. It uses nothing but the public API, so that what it can do every
+ * program can. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp.h>
+
+#include "help.h"
+#include "options.h"
+#include "serve.h"
+
+static bool is_one_of(const char *text, const char *one, const char *other)
+{
+    return strcmp(text, one) == 0 || strcmp(text, other) == 0;
+}
+
+static int unknown_command(const char *name)
+{
+    fprintf(stderr,
+            "uvhttp: there is no command '%s'; to serve a folder: uvhttp serve DIR\nTry 'uvhttp --help'.\n",
+            name);
+    return UVH_EXIT_USAGE;
+}
+
+static int run_serve(int count, char **arguments)
+{
+    struct uvh_options options;
+    if (!uvh_options_init(&options)) {
+        fputs("uvhttp: out of memory\n", stderr);
+        return UVH_EXIT_FAILED;
+    }
+    int code = uvh_options_parse(&options, count, arguments);
+    if (code != UVH_EXIT_OK)
+        return code;
+    if (options.help) {
+        uvh_help_serve(stdout);
+        return UVH_EXIT_OK;
+    }
+    return uvh_serve_run(&options);
+}
+
+static int run_help(int count, char **arguments)
+{
+    if (count == 0)
+        uvh_help_program(stdout);
+    else if (strcmp(arguments[0], "serve") == 0)
+        uvh_help_serve(stdout);
+    else
+        return unknown_command(arguments[0]);
+    return UVH_EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        uvh_help_program(stderr);
+        return UVH_EXIT_USAGE;
+    }
+    const char *command = argv[1];
+    if (strcmp(command, "serve") == 0)
+        return run_serve(argc - 2, argv + 2);
+    if (strcmp(command, "help") == 0)
+        return run_help(argc - 2, argv + 2);
+    if (is_one_of(command, "--help", "-h"))
+        return run_help(0, NULL);
+    if (is_one_of(command, "--version", "-V")) {
+        printf("uvhttp %s\nbuild: %s\n", uvhttp_version(), uvhttp_build_info());
+        return UVH_EXIT_OK;
+    }
+    return unknown_command(command);
+}
+
+int main(int argc, char **argv)
+{
+    int code = run(argc, argv);
+    if (fflush(stdout) != 0 && code == UVH_EXIT_OK) {
+        perror("uvhttp: standard output");
+        return UVH_EXIT_FAILED;
+    }
+    return code;
+}

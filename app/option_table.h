@@ -1,0 +1,33 @@
+/* The options of `uvhttp serve` as one table: what a flag is called, where its value goes and what help says of it.
+ *
+ * Always true: every row works as a flag and as the environment variable UVHTTP_NAME, and stands in the help page, because
+ * all three are made from the table. A row without a name opens a group of the help page. */
+#ifndef UVH_APP_OPTION_TABLE_H
+#define UVH_APP_OPTION_TABLE_H
+
+#include <stddef.h>
+
+enum uvh_option_kind {
+    UVH_OPTION_SWITCH, /* bool: --name and --no-name */
+    UVH_OPTION_NUMBER, /* size_t */
+    UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
+    UVH_OPTION_TEXT,   /* const char * */
+    UVH_OPTION_LISTEN, /* one more address of the list */
+    UVH_OPTION_LEVEL   /* uvhttp_log_level_t: set to `low` */
+};
+
+struct uvh_option {
+    const char *name; /* without dashes; NULL: `help` is the title of a group */
+    char letter;      /* 0: none */
+    enum uvh_option_kind kind;
+    size_t offset;    /* of its field in struct uvh_options */
+    size_t low, high; /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
+    const char *value; /* what help calls the value */
+    const char *help;
+};
+
+#define UVH_OPTION_COUNT 32
+
+extern const struct uvh_option uvh_option_table[UVH_OPTION_COUNT];
+
+#endif

@@ -1,0 +1,419 @@
+/* Fills struct uvh_options from the environment and the command line, driven by the table of option_table.c. Guarantees that
+ * a bad value is named together with the flag or variable it came from and what is allowed, and that a flag wins over
+ * its variable whatever the order. Called by main.c. */
+#include "options.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the value of an option came from, for messages about it. */
+struct source {
+    const char *text; /* NULL: the default stands */
+    bool from_environment;
+};
+
+struct parser {
+    struct uvh_options *options;
+    struct source sources[UVH_OPTION_COUNT];
+    bool listen_by_flag; /* flags replace the addresses of the environment, then add up */
+};
+
+void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE])
+{
+    snprintf(name, UVH_OPTIONS_VARIABLE_SIZE, "UVHTTP_%s", option->name);
+    for (char *c = name; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+static void *field_of(struct uvh_options *options, const struct uvh_option *option)
+{
+    return (char *)options + option->offset;
+}
+
+static bool is_config_field(const struct uvh_option *option)
+{
+    return (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE) && option->high == 0;
+}
+
+static void print_origin(const struct uvh_option *option, bool from_environment)
+{
+    char variable[UVH_OPTIONS_VARIABLE_SIZE];
+    uvh_options_variable(option, variable);
+    if (from_environment)
+        fprintf(stderr, "uvhttp: %s: ", variable);
+    else
+        fprintf(stderr, "uvhttp: --%s: ", option->name);
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static int
+usage_error(const char *command_help, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    fputs("uvhttp: ", stderr);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fprintf(stderr, "\nTry '%s'.\n", command_help);
+    return UVH_EXIT_USAGE;
+}
+
+/* What the library allows for a field of the config. Asked rather than written down here a second time: a value that
+ * cannot be allowed brings out the message with the range. */
+static void print_config_range(const struct uvh_options *options, const struct uvh_option *option)
+{
+    struct uvh_options probe = *options;
+    char message[256];
+    *(size_t *)field_of(&probe, option) = SIZE_MAX;
+    if (uvhttp_config_check(&probe.config, message, sizeof(message)) == 0)
+        return;
+    const char *range = strchr(message, ';');
+    if (range != NULL)
+        fputs(range, stderr);
+}
+
+static int number_error(const struct uvh_options *options, const struct uvh_option *option,
+                        const struct source *source, const char *what)
+{
+    print_origin(option, source->from_environment);
+    fprintf(stderr, "'%s' %s", source->text, what);
+    if (is_config_field(option))
+        print_config_range(options, option);
+    else
+        fprintf(stderr, "; allowed are %zu to %zu", option->low, option->high);
+    fputc('\n', stderr);
+    return UVH_EXIT_FAILED;
+}
+
+/* Digits, followed by K, M or G (powers of 1,024) when the option is a size. A value beyond size_t becomes SIZE_MAX, which
+ * no range allows. */
+static bool parse_number(const char *text, enum uvh_option_kind kind, size_t *number)
+{
+    size_t value = 0;
+    const char *c = text;
+    for (; *c >= '0' && *c <= '9'; c++) {
+        size_t digit = (size_t)(*c - '0');
+        value = value > (SIZE_MAX - digit) / 10 ? SIZE_MAX : value * 10 + digit;
+    }
+    if (c == text)
+        return false;
+    if (kind == UVH_OPTION_SIZE && *c != '\0') {
+        static const char suffixes[] = "KMG";
+        const char *suffix = strchr(suffixes, toupper((unsigned char)*c));
+        if (suffix == NULL)
+            return false;
+        size_t shift = 10 * ((size_t)(suffix - suffixes) + 1);
+        value = value > SIZE_MAX >> shift ? SIZE_MAX : value << shift;
+        c++;
+    }
+    *number = value;
+    return *c == '\0';
+}
+
+static int set_number(struct uvh_options *options, const struct uvh_option *option,
+                      const struct source *source)
+{
+    size_t number;
+    if (!parse_number(source->text, option->kind, &number))
+        return number_error(options, option, source,
+                            option->kind == UVH_OPTION_SIZE ? "is not a size" : "is not a number");
+    if (!is_config_field(option) && (number < option->low || number > option->high))
+        return number_error(options, option, source, "is out of range");
+    *(size_t *)field_of(options, option) = number;
+    return UVH_EXIT_OK;
+}
+
+/* One address or several, separated by spaces or commas, as a variable needs them. */
+static int add_listen(struct uvh_options *options, const struct uvh_option *option,
+                      const struct source *source)
+{
+    static const char separators[] = " ,";
+    const char *text = source->text + strspn(source->text, separators);
+    if (*text == '\0' && !source->from_environment)
+        text = source->text; /* refused below, an empty one too */
+    do {
+        size_t length = strcspn(text, separators);
+        struct uvh_address address;
+        if (!uvh_address_parse(text, length, &address)) {
+            print_origin(option, source->from_environment);
+            fprintf(stderr,
+                    "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
+                    "brackets or localhost, each with or without :PORT (0 to 65535)\n",
+                    (int)length, text);
+            return UVH_EXIT_FAILED;
+        }
+        if (options->listen_count == UVH_OPTIONS_LISTEN_MAX) {
+            print_origin(option, source->from_environment);
+            fprintf(stderr, "too many addresses; allowed are %d\n", UVH_OPTIONS_LISTEN_MAX);
+            return UVH_EXIT_FAILED;
+        }
+        options->listen[options->listen_count++] = address;
+        text += length;
+        text += strspn(text, separators);
+    } while (*text != '\0');
+    return UVH_EXIT_OK;
+}
+
+/* A switch as a variable says it. */
+static bool parse_switch(const char *text, bool *on)
+{
+    static const char *const words[][2] = {
+        {"0",     "1"   },
+        {"no",    "yes" },
+        {"off",   "on"  },
+        {"false", "true"}
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        for (int value = 0; value < 2; value++) {
+            if (strcmp(text, words[i][value]) == 0) {
+                *on = value == 1;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int set_switch(struct uvh_options *options, const struct uvh_option *option,
+                      const struct source *source)
+{
+    bool on;
+    if (!parse_switch(source->text, &on)) {
+        print_origin(option, source->from_environment);
+        fprintf(stderr, "'%s' is neither on nor off; allowed are 1, yes, on, true, 0, no, off, false\n",
+                source->text);
+        return UVH_EXIT_FAILED;
+    }
+    if (option->kind == UVH_OPTION_SWITCH)
+        *(bool *)field_of(options, option) = on;
+    else if (on)
+        *(uvhttp_log_level_t *)field_of(options, option) = (uvhttp_log_level_t)option->low;
+    return UVH_EXIT_OK;
+}
+
+static int apply(struct parser *parser, const struct uvh_option *option, const char *text,
+                 bool from_environment)
+{
+    struct source *source = &parser->sources[option - uvh_option_table];
+    *source = (struct source){.text = text, .from_environment = from_environment};
+    switch (option->kind) {
+    case UVH_OPTION_NUMBER:
+    case UVH_OPTION_SIZE:
+        return set_number(parser->options, option, source);
+    case UVH_OPTION_LISTEN:
+        if (!from_environment && !parser->listen_by_flag) {
+            parser->listen_by_flag = true;
+            parser->options->listen_count = 0;
+        }
+        return add_listen(parser->options, option, source);
+    case UVH_OPTION_TEXT:
+        *(const char **)field_of(parser->options, option) = text;
+        return UVH_EXIT_OK;
+    case UVH_OPTION_SWITCH:
+    case UVH_OPTION_LEVEL:
+        return set_switch(parser->options, option, source);
+    }
+    return UVH_EXIT_OK;
+}
+
+static int read_environment(struct parser *parser)
+{
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        const struct uvh_option *option = &uvh_option_table[i];
+        if (option->name == NULL)
+            continue;
+        char variable[UVH_OPTIONS_VARIABLE_SIZE];
+        uvh_options_variable(option, variable);
+        const char *text = getenv(variable);
+        if (text == NULL || *text == '\0')
+            continue;
+        int code = apply(parser, option, text, true);
+        if (code != UVH_EXIT_OK)
+            return code;
+    }
+    return UVH_EXIT_OK;
+}
+
+static bool takes_value(const struct uvh_option *option)
+{
+    return option->kind != UVH_OPTION_SWITCH && option->kind != UVH_OPTION_LEVEL;
+}
+
+/* The option called by these bytes; `*negated` when they say "no-" to a switch. */
+static const struct uvh_option *find_by_name(const char *name, size_t length, bool *negated)
+{
+    *negated = false;
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        const struct uvh_option *option = &uvh_option_table[i];
+        if (option->name == NULL)
+            continue;
+        size_t own = strlen(option->name);
+        if (own == length && memcmp(option->name, name, length) == 0)
+            return option;
+        if (option->kind == UVH_OPTION_SWITCH && length == own + 3 && memcmp(name, "no-", 3) == 0 &&
+            memcmp(option->name, name + 3, own) == 0) {
+            *negated = true;
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static const struct uvh_option *find_by_letter(char letter)
+{
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        if (uvh_option_table[i].name != NULL && uvh_option_table[i].letter == letter)
+            return &uvh_option_table[i];
+    }
+    return NULL;
+}
+
+static const char serve_help[] = "uvhttp serve --help";
+
+/* "--name", "--name=VALUE" or "--name VALUE"; `*used` becomes the number of arguments taken. */
+static int read_long(struct parser *parser, int count, char **arguments, int *used)
+{
+    const char *name = arguments[0] + 2;
+    size_t length = strcspn(name, "=");
+    bool has_value = name[length] == '=';
+    *used = 1;
+    if (strcmp(name, "help") == 0) {
+        parser->options->help = true;
+        return UVH_EXIT_OK;
+    }
+    bool negated;
+    const struct uvh_option *option = find_by_name(name, length, &negated);
+    if (option == NULL)
+        return usage_error(serve_help, "there is no option '--%.*s'", (int)length, name);
+    if (!takes_value(option)) {
+        if (has_value)
+            return usage_error(serve_help, "option '--%.*s' takes no value", (int)length, name);
+        return apply(parser, option, negated ? "off" : "on", false);
+    }
+    if (has_value)
+        return apply(parser, option, name + length + 1, false);
+    if (count < 2)
+        return usage_error(serve_help, "option '--%s' needs a value (%s)", option->name, option->value);
+    *used = 2;
+    return apply(parser, option, arguments[1], false);
+}
+
+/* "-q", "-qp8080" or "-p 8080"; `*used` becomes the number of arguments taken. */
+static int read_letters(struct parser *parser, int count, char **arguments, int *used)
+{
+    *used = 1;
+    for (const char *c = arguments[0] + 1; *c != '\0'; c++) {
+        if (*c == 'h') {
+            parser->options->help = true;
+            return UVH_EXIT_OK;
+        }
+        const struct uvh_option *option = find_by_letter(*c);
+        if (option == NULL)
+            return usage_error(serve_help, "there is no option '-%c'", *c);
+        if (takes_value(option)) {
+            if (c[1] != '\0')
+                return apply(parser, option, c + 1, false);
+            if (count < 2)
+                return usage_error(serve_help, "option '-%c' needs a value (%s)", *c, option->value);
+            *used = 2;
+            return apply(parser, option, arguments[1], false);
+        }
+        int code = apply(parser, option, "on", false);
+        if (code != UVH_EXIT_OK)
+            return code;
+    }
+    return UVH_EXIT_OK;
+}
+
+static int read_arguments(struct parser *parser, int count, char **arguments)
+{
+    struct uvh_options *options = parser->options;
+    bool only_folders = false; /* after "--" */
+    bool root_given = false;
+    for (int i = 0, used = 1; i < count; i += used) {
+        const char *argument = arguments[i];
+        int code = UVH_EXIT_OK;
+        used = 1;
+        if (!only_folders && strcmp(argument, "--") == 0) {
+            only_folders = true;
+        } else if (!only_folders && strncmp(argument, "--", 2) == 0) {
+            code = read_long(parser, count - i, arguments + i, &used);
+        } else if (!only_folders && argument[0] == '-' && argument[1] != '\0') {
+            code = read_letters(parser, count - i, arguments + i, &used);
+        } else if (root_given) {
+            code = usage_error(serve_help, "one folder can be served, but '%s' and '%s' are given",
+                               options->root, argument);
+        } else {
+            options->root = argument;
+            root_given = true;
+        }
+        if (code != UVH_EXIT_OK || options->help)
+            return code;
+    }
+    return UVH_EXIT_OK;
+}
+
+/* The option of a config field: "max_connections" is that of --max-connections. */
+static const struct uvh_option *find_by_field(const char *field, size_t length)
+{
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        const char *name = uvh_option_table[i].name;
+        if (name == NULL || strlen(name) != length)
+            continue;
+        size_t same = 0;
+        while (same < length && (field[same] == '_' ? '-' : field[same]) == name[same])
+            same++;
+        if (same == length)
+            return &uvh_option_table[i];
+    }
+    return NULL;
+}
+
+/* The library names the field that is wrong ("max_connections is 0; allowed are ..."); the user is told where it came from. */
+static int check_config(const struct parser *parser)
+{
+    char message[256];
+    if (uvhttp_config_check(&parser->options->config, message, sizeof(message)) == 0)
+        return UVH_EXIT_OK;
+    const struct uvh_option *option = find_by_field(message, strcspn(message, " "));
+    const struct source *source = option == NULL ? NULL : &parser->sources[option - uvh_option_table];
+    if (source != NULL && source->text != NULL)
+        print_origin(option, source->from_environment);
+    else
+        fputs("uvhttp: ", stderr);
+    fprintf(stderr, "%s\n", message);
+    return UVH_EXIT_FAILED;
+}
+
+bool uvh_options_init(struct uvh_options *options)
+{
+    uvhttp_config_t *defaults = uvhttp_config_new();
+    if (defaults == NULL)
+        return false;
+    *options = (struct uvh_options){
+        .root = ".",
+        .port = 8080,
+        .files = {.listing = true},
+        .config = *defaults,
+        .log_level = UVHTTP_LOG_INFO,
+    };
+    uvhttp_config_free(defaults);
+    return true;
+}
+
+int uvh_options_parse(struct uvh_options *options, int count, char **arguments)
+{
+    struct parser parser = {.options = options};
+    int code = read_environment(&parser);
+    if (code == UVH_EXIT_OK)
+        code = read_arguments(&parser, count, arguments);
+    if (code != UVH_EXIT_OK || options->help)
+        return code;
+    return check_config(&parser);
+}

@@ -1,0 +1,10 @@
+/* The command `uvhttp serve`. */
+#ifndef UVH_APP_SERVE_H
+#define UVH_APP_SERVE_H
+
+#include "options.h"
+
+/* Serves until stopped by a signal. An exit code; what failed was printed. */
+int uvh_serve_run(const struct uvh_options *options);
+
+#endif

@@ -1,0 +1,34 @@
+# The system libraries. One that is missing ends the configuration with the name of its Debian package.
+
+find_package(PkgConfig)
+if(NOT PkgConfig_FOUND)
+    message(FATAL_ERROR "pkg-config is missing (Debian package: pkg-config)")
+endif()
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+# uvhttp_require(<prefix> <pkg-config module with version> <Debian package>): the target PkgConfig::<prefix>.
+function(uvhttp_require prefix module package)
+    pkg_check_modules(${prefix} IMPORTED_TARGET GLOBAL "${module}")
+    if(NOT ${prefix}_FOUND)
+        message(FATAL_ERROR "${module} is missing (Debian package: ${package})")
+    endif()
+endfunction()
+
+uvhttp_require(UVHTTP_LIBUV "libuv>=1.44" libuv1-dev)
+
+# xxHash is compiled into the one file that uses it, so only its header is needed, and no library.
+uvhttp_require(UVHTTP_XXHASH "libxxhash" libxxhash-dev)
+add_library(uvhttp_xxhash INTERFACE)
+target_include_directories(uvhttp_xxhash SYSTEM INTERFACE ${UVHTTP_XXHASH_INCLUDE_DIRS})
+
+# Debian's mimalloc has a CMake package, but no pkg-config file.
+add_library(uvhttp_mimalloc INTERFACE)
+if(BUILD_WITH_MIMALLOC)
+    find_package(mimalloc QUIET)
+    if(NOT mimalloc_FOUND)
+        message(FATAL_ERROR "mimalloc is missing (Debian package: libmimalloc-dev; or -DBUILD_WITH_MIMALLOC=OFF)")
+    endif()
+    target_link_libraries(uvhttp_mimalloc INTERFACE mimalloc)
+    target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
+endif()

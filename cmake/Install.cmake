@@ -1,0 +1,41 @@
+# cmake --install: libraries, headers, the program, manual pages, pkg-config files and the CMake package.
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/uvhttp)
+set_target_properties(uvhttp_parser PROPERTIES EXPORT_NAME parser)
+set_target_properties(uvhttp_parser_static PROPERTIES EXPORT_NAME parser_static)
+
+install(TARGETS uvhttp uvhttp_parser uvhttp_parser_static EXPORT uvhttp-targets)
+# Apart, because only the static library asks its users for libuv.
+install(TARGETS uvhttp_static EXPORT uvhttp-static-targets)
+install(EXPORT uvhttp-targets NAMESPACE uvhttp:: DESTINATION ${package_dir})
+install(EXPORT uvhttp-static-targets NAMESPACE uvhttp:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/uvhttp-config.cmake.in ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake
+    INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/uvhttp-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake ${CMAKE_BINARY_DIR}/package/uvhttp-config-version.cmake
+    DESTINATION ${package_dir})
+
+# The files find their prefix from where they lie, so that `cmake --install --prefix` and a moved tree keep working.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+set(pc_private_libs "")
+if(BUILD_WITH_MIMALLOC)
+    set(pc_private_libs "-lmimalloc ")
+endif()
+foreach(name uvhttp uvhttp_parser)
+    configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/package/${name}.pc @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(GLOB manual_pages CONFIGURE_DEPENDS docs/man/*.1)
+if(manual_pages)
+    install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+if(TARGET uvhttp_program)
+    install(TARGETS uvhttp_program)
+endif()

@@ -1,0 +1,32 @@
+# The program, the examples and the benchmarks. All land in dist/bin below the build folder, under the name of their file.
+
+set(UVHTTP_BIN_DIR ${CMAKE_BINARY_DIR}/dist/bin)
+
+file(GLOB app_sources CONFIGURE_DEPENDS app/*.c)
+if(app_sources)
+    add_executable(uvhttp_program ${app_sources})
+    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static)
+    set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
+endif()
+
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+foreach(source ${example_sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(example_${name} ${source})
+    # A handler rarely needs all three of its arguments, and (void) lines would hide the idea of the example.
+    target_compile_options(example_${name} PRIVATE -Wno-unused-parameter)
+    target_link_libraries(example_${name} PRIVATE uvhttp_flags uvhttp_static)
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
+endforeach()
+
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
+foreach(source ${bench_sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(bench_${name} ${source})
+    target_link_libraries(bench_${name} PRIVATE uvhttp_flags PkgConfig::UVHTTP_LIBUV Threads::Threads)
+    # The floor is what the system costs without uvhttp, so it must not get uvhttp's allocator either.
+    if(NOT name STREQUAL "floor")
+        target_link_libraries(bench_${name} PRIVATE uvhttp_static)
+    endif()
+    set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
+endforeach()

@@ -1,0 +1,68 @@
+# Tests written in C, run by ctest: cmocka programs (labels unit, vectors, faults, budget) and the replay of every fuzz
+# corpus (label fuzz). `./dev test` runs these and the tests in Python.
+
+enable_testing()
+
+# Sanitizer findings end the test; the extra options look deeper than the defaults.
+set(test_environment
+    "CMOCKA_MESSAGE_OUTPUT=STDOUT"
+    "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1")
+
+if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
+    uvhttp_require(UVHTTP_CMOCKA "cmocka" libcmocka-dev)
+    file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+    if(support_sources)
+        add_library(uvhttp_test_support OBJECT ${support_sources})
+        target_include_directories(uvhttp_test_support PRIVATE include src tests)
+        target_link_libraries(uvhttp_test_support
+            PRIVATE uvhttp_flags uvhttp_mimalloc PkgConfig::UVHTTP_LIBUV PkgConfig::UVHTTP_CMOCKA)
+    endif()
+
+    foreach(kind unit vectors faults budget)
+        file(GLOB test_sources CONFIGURE_DEPENDS tests/${kind}/test_*.c)
+        foreach(source ${test_sources})
+            get_filename_component(name ${source} NAME_WE)
+            set(target ${kind}_${name})
+            add_executable(${target} ${source})
+            if(support_sources)
+                target_sources(${target} PRIVATE $<TARGET_OBJECTS:uvhttp_test_support>)
+            endif()
+            target_include_directories(${target} PRIVATE src tests)
+            # For reading test data, wherever the test is started from.
+            target_compile_definitions(${target} PRIVATE UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+            target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static uvhttp_mimalloc PkgConfig::UVHTTP_CMOCKA)
+            set_target_properties(${target} PROPERTIES
+                OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${kind})
+            add_test(NAME ${kind}/${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+            # The time only ends a test that hangs; no test measures time.
+            set_tests_properties(${kind}/${name} PROPERTIES LABELS ${kind} TIMEOUT 900 ENVIRONMENT "${test_environment}")
+        endforeach()
+    endforeach()
+
+    # What the wire tests talk to; pytest finds it beside the programs.
+    file(GLOB wire_server_sources CONFIGURE_DEPENDS tests/wire/server/*.c)
+    if(wire_server_sources)
+        add_executable(wire_server ${wire_server_sources})
+        target_link_libraries(wire_server PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
+        set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+    endif()
+endif()
+
+file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+    get_filename_component(target ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" name ${target})
+    add_executable(${target} ${source})
+    target_include_directories(${target} PRIVATE src tests)
+    target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static)
+    if(UVHTTP_SANITIZER STREQUAL "fuzz")
+        target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    else()
+        target_sources(${target} PRIVATE tests/fuzz/replay_main.c)
+        add_test(NAME fuzz/${name} COMMAND ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+        set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 900 ENVIRONMENT "${test_environment}")
+    endif()
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fuzz)
+endforeach()

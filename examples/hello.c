@@ -1,0 +1,24 @@
+/* The smallest server: one route, one answer.
+ *
+ *     curl -i http://127.0.0.1:8080/
+ */
+#include <uvhttp.h>
+
+static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    return uvhttp_response_send_text(res, 200, "Hello, world\n");
+}
+
+int main(void)
+{
+    uvhttp_server_t *server = uvhttp_server_new(NULL); /* NULL: owns its loop; or pass a uv_loop_t * */
+    int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", 8080);
+    if (err == 0)
+        err = uvhttp_server_run(server); /* until uvhttp_server_stop or a signal it was told to handle */
+    uvhttp_server_free(server);
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

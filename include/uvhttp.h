@@ -1,0 +1,43 @@
+/* uvhttp: an embeddable HTTP/1.1 server on libuv.
+ *
+ * A whole program:
+ *
+ *     #include <uvhttp.h>
+ *
+ *     static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+ *     {
+ *         return uvhttp_response_send_text(res, 200, "Hello, world\n");
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         uvhttp_server_t *server = uvhttp_server_new(NULL);
+ *         int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
+ *         if (err == 0) err = uvhttp_server_listen(server, "127.0.0.1", 8080);
+ *         if (err == 0) err = uvhttp_server_run(server);
+ *         uvhttp_server_free(server);
+ *         if (err) fprintf(stderr, "%s\n", uvhttp_strerror(err));
+ *         return err != 0;
+ *     }
+ *
+ * What it does not do: it is no client and no proxy, has no templates and no database, and starts no thread for a
+ * connection. Functions that take a server accept NULL (from a failed uvhttp_server_new): they return
+ * UVHTTP_ENOMEM, NULL or 0.
+ *
+ * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
+ * config.h (limits), parser.h (the parser alone, no libuv). */
+#ifndef UVHTTP_H
+#define UVHTTP_H
+
+#include <stdio.h>
+
+#include <uvhttp/config.h>
+#include <uvhttp/error.h>
+#include <uvhttp/request.h>
+#include <uvhttp/response.h>
+#include <uvhttp/router.h>
+#include <uvhttp/server.h>
+#include <uvhttp/static.h>
+#include <uvhttp/types.h>
+
+#endif

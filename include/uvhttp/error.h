@@ -1,0 +1,48 @@
+/* Error codes: 0 is success, every failure is negative.
+ *
+ * uvhttp's own codes are listed here; libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...) pass through
+ * unchanged, so `err < 0` is the one test a caller needs and uvhttp_strerror knows them all. */
+#ifndef UVHTTP_ERROR_H
+#define UVHTTP_ERROR_H
+
+#include <uvhttp/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UVHTTP_ERROR_MAP(X)                                                          \
+    X(ENOMEM, -10001, "out of memory")                                               \
+    X(EINVAL, -10002, "invalid argument")                                            \
+    X(ECONFIG, -10003, "a configuration value is out of range")                      \
+    X(EFROZEN, -10004, "routes cannot be added once the server listens")             \
+    X(EROUTE, -10005, "invalid route pattern")                                       \
+    X(ECONFLICT, -10006, "a route with this method and pattern exists already")      \
+    X(EANSWERED, -10007, "the response was sent already")                            \
+    X(EHEADER, -10008, "header name or value holds a character that is not allowed") \
+    X(EGONE, -10009, "the client has gone")                                          \
+    X(ESTOPPED, -10010, "the server is stopping or has stopped")                     \
+    X(ENOTREG, -10012, "not a regular file")                                         \
+    X(ETRUNCATED, -10013, "the file became shorter while it was being sent")
+
+enum {
+    UVHTTP_OK = 0,
+    /* Returned by a handler: "not mine, ask the next one". Not an error. */
+    UVHTTP_DECLINED = 1,
+#define UVHTTP_ERROR_ENUM(name, code, text) UVHTTP_##name = (code),
+    UVHTTP_ERROR_MAP(UVHTTP_ERROR_ENUM)
+#undef UVHTTP_ERROR_ENUM
+};
+
+/* The text of a code ("out of memory"). Never NULL, never freed; an unknown code gives "unknown error".
+ * Any thread. */
+UVHTTP_EXPORT const char *uvhttp_strerror(int code);
+
+/* The name of a code ("UVHTTP_ENOMEM", "EADDRINUSE"). Never NULL, never freed. Any thread. */
+UVHTTP_EXPORT const char *uvhttp_error_name(int code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

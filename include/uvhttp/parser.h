@@ -1,0 +1,216 @@
+/* The HTTP/1.1 parser alone: bytes in, facts out. No I/O, no allocation, no clock, no libuv.
+ *
+ * Library target uvhttp_parser. A message is taken apart in three steps:
+ *
+ *   1. uvhttp_request_head_parse / uvhttp_response_head_parse   the head: start line and fields (RFC 9112 sections 2 to 5)
+ *   2. uvhttp_request_framing                                   what the head says of body and connection (sections 6 and 9)
+ *   3. uvhttp_chunked_decode, uvhttp_trailers_parse             a chunked body and what follows it (section 7.1)
+ *
+ * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status code, text and RFC section.
+ * All functions are pure: any thread, no hidden state. Offsets are from the first byte handed in. */
+#ifndef UVHTTP_PARSER_H
+#define UVHTTP_PARSER_H
+
+#include <uvhttp/field.h>
+#include <uvhttp/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Result of every parsing function. */
+typedef enum uvhttp_parse_result {
+    UVHTTP_PARSE_DONE = 0, /* complete; see what the function says of its output */
+    UVHTTP_PARSE_MORE = 1, /* correct so far; call again with more bytes */
+    UVHTTP_PARSE_BAD = 2   /* refused; the reason says why */
+} uvhttp_parse_result_t;
+
+/* Why a message is refused: name, status to answer with, text, source. */
+#define UVHTTP_REASON_MAP(X)                                                                              \
+    X(METHOD, 400, "the method is not a token", "RFC 9112 3.1")                                           \
+    X(TARGET, 400, "the request target holds a character that is not allowed", "RFC 9112 3.2")            \
+    X(TARGET_FORM, 400, "the request target is malformed or does not fit the method", "RFC 9112 3.2")     \
+    X(TARGET_ENCODING, 400, "the path has a bad percent-encoding or an encoded NUL", "RFC 3986 2.1")      \
+    X(TARGET_ABOVE_ROOT, 400, "the path leads above the root", "RFC 3986 5.2.4")                          \
+    X(TARGET_TOO_LONG, 414, "the request target is too long", "RFC 9112 3")                               \
+    X(VERSION, 400, "the HTTP version is malformed", "RFC 9112 2.3")                                      \
+    X(VERSION_UNSUPPORTED, 505, "the HTTP version is not supported", "RFC 9110 15.6.6")                   \
+    X(STATUS_LINE, 400, "the status line is malformed", "RFC 9112 4")                                     \
+    X(LINE_END, 400, "a line does not end with CR LF", "RFC 9112 2.2")                                    \
+    X(HEAD_TOO_LARGE, 431, "the header section is too large", "RFC 6585 5")                               \
+    X(TOO_MANY_FIELDS, 431, "there are too many header fields", "RFC 6585 5")                             \
+    X(FIELD_NAME, 400, "a field name is not a token", "RFC 9112 5")                                       \
+    X(FIELD_COLON, 400, "white space stands between a field name and its colon", "RFC 9112 5.1")          \
+    X(FIELD_VALUE, 400, "a field value holds a control character", "RFC 9110 5.5")                        \
+    X(FIELD_FOLDED, 400, "a field is folded over several lines", "RFC 9112 5.2")                          \
+    X(HOST_MISSING, 400, "the Host field is missing", "RFC 9112 3.2")                                     \
+    X(HOST_REPEATED, 400, "there is more than one Host field", "RFC 9112 3.2")                            \
+    X(HOST_INVALID, 400, "the Host field is invalid", "RFC 9112 3.2")                                     \
+    X(LENGTH_INVALID, 400, "Content-Length is not a number", "RFC 9112 6.3")                              \
+    X(LENGTH_CONFLICT, 400, "Content-Length is given with different values", "RFC 9112 6.3")              \
+    X(LENGTH_WITH_CODING, 400, "Content-Length and Transfer-Encoding are given together", "RFC 9112 6.1") \
+    X(CODING_OLD_VERSION, 400, "Transfer-Encoding is given in HTTP/1.0", "RFC 9112 6.1")                  \
+    X(CODING_NOT_FINAL, 400, "chunked is not the final transfer coding, or is repeated", "RFC 9112 6.3")  \
+    X(CODING_INVALID, 400, "Transfer-Encoding is malformed", "RFC 9112 6.1")                              \
+    X(CODING_UNKNOWN, 501, "the transfer coding is not implemented", "RFC 9112 6.1")                      \
+    X(EXPECT_UNKNOWN, 417, "the expectation cannot be met", "RFC 9110 10.1.1")                            \
+    X(CHUNK_SIZE, 400, "a chunk size is malformed", "RFC 9112 7.1")                                       \
+    X(CHUNK_EXTENSION, 400, "a chunk extension is malformed or too long", "RFC 9112 7.1.1")               \
+    X(CHUNK_END, 400, "a chunk does not end with CR LF", "RFC 9112 7.1")                                  \
+    X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                           \
+    X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing", "RFC 9110 6.5.1")
+
+typedef enum uvhttp_reason {
+    UVHTTP_REASON_NONE = 0,
+#define UVHTTP_REASON_ENUM(name, status, text, source) UVHTTP_REASON_##name,
+    UVHTTP_REASON_MAP(UVHTTP_REASON_ENUM)
+#undef UVHTTP_REASON_ENUM
+        UVHTTP_REASON_COUNT
+} uvhttp_reason_t;
+
+UVHTTP_EXPORT int uvhttp_reason_status(uvhttp_reason_t reason);         /* 400, ...; 0 for NONE */
+UVHTTP_EXPORT const char *uvhttp_reason_name(uvhttp_reason_t reason);   /* "HOST_MISSING" */
+UVHTTP_EXPORT const char *uvhttp_reason_text(uvhttp_reason_t reason);   /* "the Host field is missing" */
+UVHTTP_EXPORT const char *uvhttp_reason_source(uvhttp_reason_t reason); /* "RFC 9112 3.2" */
+
+/* One field line, as offsets from the head's base. 16 bytes: sixteen fields fill four cache lines. */
+typedef struct uvhttp_field {
+    uint32_t name_offset;
+    uint32_t value_offset; /* surrounding white space removed */
+    uint32_t value_length;
+    uint16_t name_length;
+    uint8_t id;       /* uvhttp_field_id_t; UVHTTP_FIELD_OTHER when not in the table */
+    uint8_t repeated; /* 1 in the first field of a known id when more fields have that id */
+} uvhttp_field_t;
+
+enum { UVHTTP_HEAD_INLINE_FIELDS = 32 };
+
+/* A parsed head. Filled by the parse functions; `base` is the caller's buffer and may be moved by the caller together with
+ * the bytes. Valid after UVHTTP_PARSE_DONE only, but for `scanned`, `reason` and `reason_offset`. */
+typedef struct uvhttp_head {
+    const char *base;
+    uint32_t size;          /* bytes up to and with the empty line; the body begins there */
+    uint32_t scanned;       /* kept between calls with MORE: bytes that need not be looked at again */
+    uint32_t start;         /* offset of the start line (empty lines before it are skipped, RFC 9112 2.2) */
+    uint16_t method_length; /* requests: the method begins at `start` */
+    uint8_t method;         /* uvhttp_method_t */
+    uint8_t minor_version;  /* 0 or 1 */
+    uint32_t target_offset;
+    uint32_t target_length;
+    uint16_t status; /* responses */
+    uint16_t field_count;
+    uint32_t reason_phrase_offset; /* responses */
+    uint32_t reason_phrase_length;
+    uint16_t reason; /* uvhttp_reason_t after BAD */
+    uint16_t field_capacity;
+    uint32_t reason_offset; /* after BAD: where */
+    uvhttp_field_t *fields; /* `inline_fields`, or the table given to uvhttp_head_init */
+    uint16_t
+        known[UVHTTP_FIELD_COUNT]; /* 1 + index of the first field of that id, 0 = absent; [0] is unused */
+    uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
+} uvhttp_head_t;
+
+typedef struct uvhttp_head_limits {
+    uint32_t max_size;   /* bytes of the whole head: HEAD_TOO_LARGE */
+    uint32_t max_target; /* bytes: TARGET_TOO_LONG */
+    uint32_t max_fields; /* TOO_MANY_FIELDS; more than the table's capacity is the capacity */
+} uvhttp_head_limits_t;
+
+/* Prepares `head` for a new message. `fields` with `capacity` entries replaces the 32 inline ones; NULL and 0 keep them. Cheap: the
+ * inline table is not cleared. */
+UVHTTP_EXPORT void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity);
+
+/* Parses a head that begins at `data`; `length` counts all bytes at hand, which may reach into the body. On MORE call again
+ * with the same bytes and more behind them (they may have moved) and the same `head`: no byte is searched twice for
+ * the end. Nothing past `length` is read. A head that cannot become valid any more is BAD as early as its start line or a limit shows. */
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data,
+                                                              size_t length,
+                                                              const uvhttp_head_limits_t *limits);
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data,
+                                                               size_t length,
+                                                               const uvhttp_head_limits_t *limits);
+
+/* Parses a trailer section (field lines up to an empty line) the same way; refuses fields that RFC 9110 6.5.1 forbids
+ * there (framing, routing, authentication, content fields): TRAILER_FORBIDDEN. `size` counts the empty line. */
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data,
+                                                          size_t length, const uvhttp_head_limits_t *limits);
+
+/* The first field with that id or name (case-insensitive), NULL when absent. */
+UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head, uvhttp_field_id_t id);
+UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name,
+                                                          size_t length);
+
+/* How the body of a message is delimited (RFC 9112 section 6.3). */
+typedef enum uvhttp_body_kind {
+    UVHTTP_BODY_NONE = 0,
+    UVHTTP_BODY_LENGTH = 1, /* content_length bytes; may be 0 */
+    UVHTTP_BODY_CHUNKED = 2
+} uvhttp_body_kind_t;
+
+typedef struct uvhttp_framing {
+    uint64_t content_length;
+    uint8_t body;         /* uvhttp_body_kind_t */
+    bool keep_alive;      /* the connection may be used again (RFC 9112 section 9.3) */
+    bool expect_continue; /* the client waits for 100 (RFC 9110 section 10.1.1); never for HTTP/1.0 */
+    bool upgrade;        /* Connection names "upgrade" and there is an Upgrade field (RFC 9110 section 7.8) */
+    uint8_t target_form; /* uvhttp_target_form_t */
+    uvhttp_slice_t
+        authority; /* host[:port] that counts: of the absolute or authority form, else the Host field */
+    uvhttp_slice_t
+        path; /* raw path of origin and absolute form ("/" if empty), "*" for asterisk, empty for authority */
+    uvhttp_slice_t query; /* behind '?', without it; base NULL when there is no '?' */
+} uvhttp_framing_t;
+
+typedef enum uvhttp_target_form {
+    UVHTTP_TARGET_ORIGIN = 0,    /* /path?query */
+    UVHTTP_TARGET_ABSOLUTE = 1,  /* http://host/path?query */
+    UVHTTP_TARGET_AUTHORITY = 2, /* host:port, CONNECT only */
+    UVHTTP_TARGET_ASTERISK = 3   /* *, OPTIONS only */
+} uvhttp_target_form_t;
+
+/* Applies the rules that decide where the message ends and whether it may be trusted: Host, Content-Length, Transfer-Encoding,
+ * Connection, Expect, Upgrade, target form. UVHTTP_REASON_NONE and `framing` filled (slices into the head), or the reason. */
+UVHTTP_EXPORT uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing);
+
+/* Decoder of chunked bodies (RFC 9112 section 7.1). Plain value; start with uvhttp_chunked_init. */
+typedef struct uvhttp_chunked {
+    uint64_t remaining;      /* bytes left of the current chunk's data */
+    uint32_t extension_size; /* bytes of the current chunk's extensions so far */
+    uint32_t max_extension;
+    uint8_t state;
+    uint8_t digits;
+    uint16_t reason; /* after BAD */
+} uvhttp_chunked_t;
+
+UVHTTP_EXPORT void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension);
+
+/* Takes bytes of a chunked body, in pieces of any size. `*consumed` bytes are used up; `*piece` is body data within `data` (nothing
+ * is moved or copied), possibly empty.
+ *   MORE: go on behind what was consumed: call again while bytes are left, then with new ones
+ *   DONE: the last chunk's line was read; the trailer section (uvhttp_trailers_parse) begins behind what was consumed
+ *   BAD:  decoder->reason */
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const char *data,
+                                                          size_t length, size_t *consumed,
+                                                          uvhttp_slice_t *piece);
+
+/* Decodes %XX (and '+' as a space when `plus` is set) from `input` to `output`, which has room for input.length bytes and may be
+ * input.base. The decoded length, or -1 for a malformed escape. */
+UVHTTP_EXPORT ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus);
+
+/* Walks a query or form: `*rest` starts as the whole and shrinks; name and value are still encoded (decode after splitting, so
+ * that an encoded '&' stays data). False at the end. A pair without '=' has value.base NULL. Empty pairs are skipped. */
+UVHTTP_EXPORT bool uvhttp_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value);
+
+/* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX decoded once except %2F, which stays as it is ("%2F"), dot
+ * segments removed whether spelled plainly or encoded. `output` has room for raw.length bytes. The reason is TARGET_ENCODING for a
+ * malformed escape or %00, TARGET_ABOVE_ROOT when ".." leads above "/", else NONE and `*length` is set. */
+UVHTTP_EXPORT uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output, size_t *length);
+
+/* True when uvhttp_path_normalize would change nothing (no '%', no dot segment): the common case, found in one pass. */
+UVHTTP_EXPORT bool uvhttp_path_is_normal(uvhttp_slice_t raw);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* The request: what the client asked for, as values.
+ *
+ * Always true: every string and slice a request gives is NUL-terminated except where stated, belongs to the request, and
+ * lives until the exchange ends, that is until the response has been written or aborted. None of the functions fails except where
+ * stated. All run on the thread of the server's loop. Inside uvhttp_response_defer's work callback these may be called too,
+ * since they take no memory: method, target, path, raw_path, query_string, header, field, header_count, header_at, trailer, body,
+ * http_minor and user_data. */
+#ifndef UVHTTP_REQUEST_H
+#define UVHTTP_REQUEST_H
+
+#include <uvhttp/field.h>
+#include <uvhttp/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct uvhttp_request uvhttp_request_t;
+
+/* The method as a number (UVHTTP_METHOD_OTHER for an extension method) and as sent (RFC 9110 section 9). */
+UVHTTP_EXPORT uvhttp_method_t uvhttp_request_method(const uvhttp_request_t *request);
+UVHTTP_EXPORT const char *uvhttp_request_method_name(uvhttp_request_t *request);
+
+/* The request target as sent (RFC 9112 section 3.2). */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_target(uvhttp_request_t *request);
+
+/* The path: percent-decoded once, dot segments removed (RFC 3986 section 5.2.4), always beginning with '/' ("*" for
+ * OPTIONS *), without the query. An encoded slash (%2F) is left encoded, so that it never becomes a separator. Empty for
+ * CONNECT, which has no path. */
+UVHTTP_EXPORT const char *uvhttp_request_path(uvhttp_request_t *request);
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_path_slice(uvhttp_request_t *request);
+
+/* The path as sent, still encoded, without the query. Not NUL-terminated (the query follows it). */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_raw_path(const uvhttp_request_t *request);
+
+/* All that follows the first '?' of the target, as sent; empty when there is none. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_query_string(uvhttp_request_t *request);
+
+/* The first query parameter of that name, decoded ('+' and %XX, after splitting); "" when it has no value,
+ * NULL when it is absent or memory ran out. */
+UVHTTP_EXPORT const char *uvhttp_request_query(uvhttp_request_t *request, const char *name);
+
+/* The value of the route's ":name" or "*name" segment, decoded; the name "*" finds the wildcard whatever it is
+ * called. NULL when the route has no such parameter. */
+UVHTTP_EXPORT const char *uvhttp_request_param(uvhttp_request_t *request, const char *name);
+
+/* The first field of that name (case does not matter), or NULL. Optional white space around the value is removed. */
+UVHTTP_EXPORT const char *uvhttp_request_header(uvhttp_request_t *request, const char *name);
+
+/* The same by known id, quicker; `base` is NULL when the field is absent. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_field(uvhttp_request_t *request, uvhttp_field_id_t id);
+
+/* All fields in wire order: number, and the one at `index` (0-based). Both slices have base NULL past the end. */
+UVHTTP_EXPORT size_t uvhttp_request_header_count(const uvhttp_request_t *request);
+UVHTTP_EXPORT void uvhttp_request_header_at(uvhttp_request_t *request, size_t index, uvhttp_slice_t *name,
+                                            uvhttp_slice_t *value);
+
+/* The first trailer field of that name (RFC 9110 section 6.5), or NULL. Trailers are never merged into the headers. */
+UVHTTP_EXPORT const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name);
+
+/* The whole body. Empty when there is none. The handler runs once it has arrived completely. Not NUL-terminated: it may lie in the
+ * receive buffer with the next request behind it. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request);
+
+/* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */
+UVHTTP_EXPORT int uvhttp_request_http_minor(const uvhttp_request_t *request);
+
+/* The client's address as text without port ("127.0.0.1", "::1"); "" when the system does not know it any more. */
+UVHTTP_EXPORT const char *uvhttp_request_client_address(uvhttp_request_t *request);
+
+/* A pointer of your own that travels with the exchange, for middleware to hand something to handlers. NULL at first. */
+UVHTTP_EXPORT void uvhttp_request_set_user_data(uvhttp_request_t *request, void *data);
+UVHTTP_EXPORT void *uvhttp_request_user_data(const uvhttp_request_t *request);
+
+/* `size` bytes that live as long as the exchange, aligned for any type; NULL when memory ran out.
+ * Never freed by you. Loop thread only. */
+UVHTTP_EXPORT void *uvhttp_request_allocate(uvhttp_request_t *request, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,137 @@
+/* The response: what the server answers.
+ *
+ * A handler answers with exactly one of the send functions, now or later. What was set before (status, fields) goes out
+ * with it. All functions run on the thread of the server's loop.
+ *
+ * Errors shared by every send function, and by those that set something:
+ *   UVHTTP_EANSWERED  the response was sent already; nothing is sent a second time
+ *   UVHTTP_EGONE      the client has gone; nothing can be sent any more
+ *   UVHTTP_ENOMEM     out of memory; a handler may just return it (the client gets 503)
+ *   UVHTTP_EHEADER    a field name is no token, or a value holds CR, LF or NUL (RFC 9110 section 5.5)
+ *   UVHTTP_EINVAL     a status outside 200..599 (interim answers are sent by the server itself) */
+#ifndef UVHTTP_RESPONSE_H
+#define UVHTTP_RESPONSE_H
+
+#include <uvhttp/request.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct uvhttp_response uvhttp_response_t;
+
+/* Sets the status for uvhttp_response_send_* calls that are given 0 as status. Default 200. */
+UVHTTP_EXPORT int uvhttp_response_set_status(uvhttp_response_t *response, int status);
+
+/* The status set or sent so far. */
+UVHTTP_EXPORT int uvhttp_response_status(const uvhttp_response_t *response);
+
+/* Sets a field, replacing earlier ones of that name; or adds one more of that name (Set-Cookie). Name and value are
+ * copied. Content-Length, Transfer-Encoding, Connection and Date belong to the server: UVHTTP_EHEADER. */
+UVHTTP_EXPORT int uvhttp_response_set_header(uvhttp_response_t *response, const char *name,
+                                             const char *value);
+UVHTTP_EXPORT int uvhttp_response_add_header(uvhttp_response_t *response, const char *name,
+                                             const char *value);
+
+/* Sends a body. `content_type` may be NULL (no Content-Type unless one was set). `send` copies the bytes during the call;
+ * `send_static` refers to them until they have been written, so they must outlive the server (literals, tables).
+ * For HEAD, 204 and 304 the fields go out and the body does not (RFC 9110 section 9.3.2, 15.3.5, 15.4.5). */
+UVHTTP_EXPORT int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type,
+                                       const void *data, size_t size);
+UVHTTP_EXPORT int uvhttp_response_send_static(uvhttp_response_t *response, int status,
+                                              const char *content_type, const void *data, size_t size);
+
+/* Sends a NUL-terminated text as text/plain, HTML or JSON, in UTF-8; copies it. */
+UVHTTP_EXPORT int uvhttp_response_send_text(uvhttp_response_t *response, int status, const char *text);
+UVHTTP_EXPORT int uvhttp_response_send_html(uvhttp_response_t *response, int status, const char *html);
+UVHTTP_EXPORT int uvhttp_response_send_json(uvhttp_response_t *response, int status, const char *json);
+
+/* Sends a status with a one-line text body that names it ("404 Not Found"); none for 204 and 304. */
+UVHTTP_EXPORT int uvhttp_response_send_status(uvhttp_response_t *response, int status);
+
+/* Sends 301, 302, 303, 307 or 308 with Location (RFC 9110 section 15.4). `location` is sent as given. */
+UVHTTP_EXPORT int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char *location);
+
+/* Sends a file of the file system. Opening happens in the call; the type comes from the name. More errors: libuv's for
+ * opening (UV_ENOENT, UV_EACCES, ...), UVHTTP_ENOTREG for a folder or device. Nothing was sent then, so the handler can
+ * still answer. For whole folders, conditional requests and ranges use uvhttp/static.h. */
+UVHTTP_EXPORT int uvhttp_response_send_file(uvhttp_response_t *response, int status, const char *path);
+
+/* Called exactly once when the server no longer needs what a send function referred to: written completely, aborted, or
+ * refused with an error. */
+typedef void (*uvhttp_release_cb)(void *arg);
+
+/* Like send_static, but the bytes have to live only until `release` is called. `release` runs exactly once whatever the
+ * call returns, possibly before it returns. */
+UVHTTP_EXPORT int uvhttp_response_send_borrowed(uvhttp_response_t *response, int status,
+                                                const char *content_type, const void *data, size_t size,
+                                                uvhttp_release_cb release, void *arg);
+
+/* Sends `size` bytes of an open regular file from `offset` by sendfile (never changing its file position).
+ * The descriptor stays yours and open until `release` is called; same rule as send_borrowed. If the file turns out to be
+ * shorter than promised the connection is closed and a line is logged. */
+UVHTTP_EXPORT int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status,
+                                                  const char *content_type, int descriptor, uint64_t offset,
+                                                  uint64_t size, uvhttp_release_cb release, void *arg);
+
+/* Fields encoded once and sent many times: the quickest way to send the same fields again and again. */
+typedef struct uvhttp_prepared uvhttp_prepared_t;
+
+/* These three: any thread, one at a time for one object. NULL when memory ran out. `allocator` NULL means the system's. Freed with uvhttp_prepared_free (NULL is fine). */
+UVHTTP_EXPORT uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator);
+UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
+
+/* Adds a field; rules and errors as for uvhttp_response_add_header. */
+UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value);
+
+/* Sends these fields with the response, after those set one by one. They are copied when the response is sent, so
+ * `prepared` has to live until the send function returns. One set per response: a second call replaces the first. */
+UVHTTP_EXPORT void uvhttp_response_use_prepared(uvhttp_response_t *response,
+                                                const uvhttp_prepared_t *prepared);
+
+/* Closes the connection after this response ("Connection: close", RFC 9112 section 9.6). */
+UVHTTP_EXPORT void uvhttp_response_close_after(uvhttp_response_t *response);
+
+/* True until a send function was called successfully or the client has gone. */
+UVHTTP_EXPORT bool uvhttp_response_open(const uvhttp_response_t *response);
+
+/* Answering later: return 0 from the handler without having sent anything and keep `response`. It stays valid until it has
+ * been sent, or until the abort callback has run, which happens exactly once if the client goes away or the server
+ * stops first; then the response is gone and must not be touched any more. Without an abort callback you cannot know, so
+ * set one whenever you answer later. At most one; a second call replaces the first. Not called once the response is sent.
+ * A client that only ends its sending side still gets its answer, and one that has closed looks the same until something is
+ * sent to it or the system's probes (about two minutes of silence) find out; a reset is noticed at once. */
+typedef void (*uvhttp_abort_cb)(uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort, void *arg);
+
+/* Runs `work(arg)` on libuv's thread pool, then `done(response, arg)` on the loop. The exchange lives until `done` has
+ * returned even if the client has gone meanwhile; then sending gives UVHTTP_EGONE (uvhttp_response_open tells), so `done`
+ * runs exactly once and is the place to free what `arg` owns. A result of `done` other than 0 counts like a handler's:
+ * negative gives 500. Errors: UVHTTP_ENOMEM, UVHTTP_EANSWERED, UVHTTP_EGONE; then neither function runs. */
+typedef void (*uvhttp_work_cb)(void *arg);
+typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
+                                        void *arg);
+
+/* The request this response answers, and the server both belong to. */
+UVHTTP_EXPORT uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response);
+
+/* The standard reason phrase ("Not Found"), "" for a status without one. Any thread. */
+UVHTTP_EXPORT const char *uvhttp_status_text(int status);
+
+/* Writes to the server's log (uvhttp_config_t.log) at that level; printf-style. Control characters are escaped; lines longer
+ * than 1,000 bytes are cut. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+UVHTTP_EXPORT void
+uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...);
+
+/* Milliseconds of the loop's coarse clock: monotonic, no system call, the same value during one loop turn. */
+UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,100 @@
+/* The server: listens, accepts, and runs handlers on a libuv loop.
+ *
+ * One thread: the one that runs the loop. Only uvhttp_server_stop may be called from others. */
+#ifndef UVHTTP_SERVER_H
+#define UVHTTP_SERVER_H
+
+#include <uvhttp/config.h>
+#include <uvhttp/router.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct uv_loop_s;
+
+typedef struct uvhttp_stats {
+    size_t active_connections;     /* open now */
+    size_t idle_connections;       /* of these, waiting for a request */
+    uint64_t total_connections;    /* accepted since start, rejected ones included */
+    uint64_t rejected_connections; /* answered 503 because of max_connections */
+    uint64_t total_requests;       /* heads received and understood */
+    uint64_t responses_1xx, responses_2xx, responses_3xx, responses_4xx, responses_5xx;
+    uint64_t parse_errors;      /* requests refused because of their bytes */
+    uint64_t timeouts;          /* connections ended by one of the timeouts */
+    uint64_t aborted_exchanges; /* client gone before its response was complete */
+    uint64_t bytes_received;
+    uint64_t bytes_sent;
+} uvhttp_stats_t;
+
+/* Only `stats` is public; it is refreshed by uvhttp_server_stats. */
+typedef struct uvhttp_server {
+    uvhttp_stats_t stats;
+} uvhttp_server_t;
+
+/* A server with default configuration, or with a copy of `config` (NULL: the default). `loop` NULL: the server owns a loop, which uvhttp_server_run drives; otherwise
+ * the caller runs the loop, which must outlive the server. NULL when memory ran out. */
+UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new(struct uv_loop_s *loop);
+UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_config_t *config);
+
+/* Stops at once what still runs, and frees the server. With a loop of its own everything is gone on return; with the
+ * caller's loop the memory goes when the loop has run the last close callback, so go on running it. NULL is fine.
+ * Not from inside a handler. */
+UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
+
+/* The server's router, for uvhttp_router_add. Borrowed. */
+UVHTTP_EXPORT uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server);
+
+/* Adds a route; `method` NULL means any. Errors as in uvhttp/router.h. */
+UVHTTP_EXPORT int uvhttp_server_route(uvhttp_server_t *server, const char *method, const char *pattern,
+                                      uvhttp_handler_cb handler, void *arg);
+
+/* Adds a middleware: runs before the route's handler, in the order of adding, for every request that was understood, those
+ * without a route too (they would get 404 or 405). Unless it returns UVHTTP_DECLINED the chain ends there: no handler
+ * runs behind a refusal. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb middleware, void *arg);
+
+/* Has `release(arg)` called when the server is freed: for what belongs to handlers. Errors: UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
+
+/* Listens on a numeric address ("127.0.0.1", "::1", "0.0.0.0", "::") and port; port 0 takes a free one, see
+ * uvhttp_server_port. May be called for several addresses. Freezes routes. Errors: UVHTTP_ECONFIG (logged with
+ * the field), UVHTTP_EINVAL (address or port), UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...).
+ * Also sets SIGPIPE to be ignored if it has its default action, since a vanished client would end the process otherwise. */
+UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *address, int port);
+
+/* The port of the first listener, 0 before. */
+UVHTTP_EXPORT int uvhttp_server_port(const uvhttp_server_t *server);
+
+/* Runs the loop until the server has stopped. Errors: libuv's. With a caller's loop run that instead. */
+UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
+
+/* Stops: no more connections are accepted, idle ones are closed, open exchanges may finish within drain_timeout (their
+ * responses say "Connection: close"), then they are closed. A second call ends them at once. Does nothing before the
+ * server listens. Any thread, until the server has stopped. */
+UVHTTP_EXPORT void uvhttp_server_stop(uvhttp_server_t *server);
+
+/* SIGINT and SIGTERM call uvhttp_server_stop, a second one of them stops at once. Errors: libuv's, UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_server_stop_on_signals(uvhttp_server_t *server);
+
+/* The loop the server runs on, its own or the caller's: for timers and other libuv handles beside it. Close those before the server
+ * is freed when the loop is its own. */
+UVHTTP_EXPORT struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server);
+
+/* Called once, on the loop, when the last connection of a stopped server is closed. Useful with a caller's loop; then the
+ * server may be freed in it. */
+typedef void (*uvhttp_stopped_cb)(uvhttp_server_t *server, void *arg);
+UVHTTP_EXPORT void uvhttp_server_on_stopped(uvhttp_server_t *server, uvhttp_stopped_cb stopped, void *arg);
+
+/* Refreshes and returns server->stats. */
+UVHTTP_EXPORT const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *server);
+
+/* The version, "0.1.0", and what was built in ("0.1.0 gcc 12.2.0 Release mimalloc"). Static. Any thread. */
+UVHTTP_EXPORT const char *uvhttp_version(void);
+UVHTTP_EXPORT const char *uvhttp_build_info(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

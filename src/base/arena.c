@@ -1,0 +1,140 @@
+/* Blocks of one size come from the pool's free list; a request for more than fits gets a block of its own size. */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+
+enum { ALIGNMENT = alignof(max_align_t) };
+
+static size_t align_up(size_t size)
+{
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+static size_t header_size(void)
+{
+    return align_up(sizeof(struct uvh_arena_block));
+}
+
+static struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t size)
+{
+    if (size == UVH_ARENA_BLOCK_SIZE && pool->free != NULL) {
+        struct uvh_arena_block *block = pool->free;
+        UVH_UNPOISON(block, size);
+        pool->free = block->next;
+        pool->free_count--;
+        return block;
+    }
+    struct uvh_arena_block *block = uvh_alloc(pool->allocator, size);
+    if (block != NULL)
+        block->size = size;
+    return block;
+}
+
+static void give_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
+{
+    if (block->size != UVH_ARENA_BLOCK_SIZE || pool->free_count >= UVH_ARENA_KEPT_BLOCKS) {
+        uvh_free(pool->allocator, block);
+        return;
+    }
+    block->next = pool->free;
+    pool->free = block;
+    pool->free_count++;
+    UVH_POISON(block, UVH_ARENA_BLOCK_SIZE);
+}
+
+/* Makes a block current that has room for `size` bytes. */
+static int add_block(struct uvh_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - header_size())
+        return -1;
+    size_t whole = header_size() + size;
+    if (whole < UVH_ARENA_BLOCK_SIZE)
+        whole = UVH_ARENA_BLOCK_SIZE;
+    struct uvh_arena_block *block = take_block(arena->pool, whole);
+    if (block == NULL)
+        return -1;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    arena->next = (char *)block + header_size();
+    arena->end = (char *)block + whole;
+    return 0;
+}
+
+void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *allocator)
+{
+    *pool = (struct uvh_arena_pool){.allocator = allocator};
+}
+
+void uvh_arena_pool_release(struct uvh_arena_pool *pool)
+{
+    while (pool->free != NULL)
+        uvh_free(pool->allocator, take_block(pool, UVH_ARENA_BLOCK_SIZE));
+}
+
+void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)
+{
+    struct uvh_arena fresh = {.pool = pool};
+    assert(size <= UVH_ARENA_BLOCK_SIZE / 2);
+    if (add_block(&fresh, 0) != 0)
+        return NULL;
+    void *first = fresh.next;
+    fresh.next += align_up(size);
+    *arena = fresh;
+    return first;
+}
+
+void uvh_arena_release(struct uvh_arena *arena)
+{
+    /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has gone. */
+    struct uvh_arena_pool *pool = arena->pool;
+    struct uvh_arena_block *block = arena->blocks;
+    while (block != NULL) {
+        struct uvh_arena_block *next = block->next;
+        give_block(pool, block);
+        block = next;
+    }
+}
+
+static void *bump(struct uvh_arena *arena, size_t size)
+{
+    if (UVH_UNLIKELY(size > (size_t)(arena->end - arena->next)) && add_block(arena, size) != 0)
+        return NULL;
+    void *memory = arena->next;
+    arena->next += size;
+    return memory;
+}
+
+void *uvh_arena_alloc(struct uvh_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size_t padding = (size_t)(-(uintptr_t)arena->next) & (ALIGNMENT - 1);
+    if (padding + size > (size_t)(arena->end - arena->next)) {
+        if (add_block(arena, size) != 0)
+            return NULL;
+        padding = 0; /* a fresh block is aligned */
+    }
+    arena->next += padding;
+    return bump(arena, size);
+}
+
+char *uvh_arena_text(struct uvh_arena *arena, size_t size)
+{
+    return bump(arena, size);
+}
+
+char *uvh_arena_copy(struct uvh_arena *arena, const char *text, size_t length)
+{
+    char *copy = bump(arena, length + 1);
+    if (copy == NULL)
+        return NULL;
+    if (length > 0)
+        memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}

@@ -1,0 +1,52 @@
+/* Bump allocation for everything that lives as long as one exchange, from blocks that are recycled.
+ *
+ * Always true: what an arena handed out stays valid until uvh_arena_release; nothing is freed singly. After warm-up an exchange
+ * takes its block from the pool's free list and gives it back: no heap call. */
+#ifndef UVH_BASE_ARENA_H
+#define UVH_BASE_ARENA_H
+
+#include <stddef.h>
+
+#include <uvhttp/types.h>
+
+enum {
+    UVH_ARENA_BLOCK_SIZE = 4096,  /* a browser's request with its exchange fits into one */
+    UVH_ARENA_KEPT_BLOCKS = 1024, /* free blocks a pool keeps (4 MiB), the rest goes back */
+};
+
+struct uvh_arena_block {
+    struct uvh_arena_block *next;
+    size_t size; /* bytes of the whole block */
+};
+
+struct uvh_arena_pool {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_arena_block *free;
+    size_t free_count;
+};
+
+struct uvh_arena {
+    struct uvh_arena_pool *pool;
+    struct uvh_arena_block *blocks; /* newest first; the oldest is the last */
+    char *next;
+    char *end;
+};
+
+void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *allocator);
+void uvh_arena_pool_release(struct uvh_arena_pool *pool);
+
+/* Takes the first block and returns `size` bytes at its start, not cleared, for the object that will own the arena (which copies
+ * `*arena` into itself); NULL when memory ran out. `size` is at most half a block. */
+void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size);
+
+/* Gives all blocks back, the owner's storage from uvh_arena_begin included. */
+void uvh_arena_release(struct uvh_arena *arena);
+
+/* `size` bytes aligned for any type, or unaligned for text; NULL when memory ran out. */
+void *uvh_arena_alloc(struct uvh_arena *arena, size_t size);
+char *uvh_arena_text(struct uvh_arena *arena, size_t size);
+
+/* A NUL-terminated copy; NULL when memory ran out. */
+char *uvh_arena_copy(struct uvh_arena *arena, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,58 @@
+/* Last in, first out, so that the buffer in use is the one the processor's cache knows. */
+#include "base/buffer.h"
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+
+void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity)
+{
+    *pool = (struct uvh_buffer_pool){.allocator = allocator, .capacity = capacity};
+}
+
+void uvh_buffer_pool_release(struct uvh_buffer_pool *pool)
+{
+    while (pool->free != NULL) {
+        struct uvh_buffer *buffer = pool->free;
+        pool->free = buffer->next;
+        UVH_UNPOISON(buffer->data, buffer->capacity);
+        uvh_free(pool->allocator, buffer);
+    }
+    pool->free_count = 0;
+}
+
+struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
+{
+    struct uvh_buffer *buffer = pool->free;
+    size_t capacity = least > pool->capacity ? least : pool->capacity;
+    if (buffer != NULL && capacity == pool->capacity) {
+        pool->free = buffer->next;
+        pool->free_count--;
+        UVH_UNPOISON(buffer->data, buffer->capacity);
+    } else {
+        buffer = uvh_alloc(pool->allocator, sizeof(*buffer) + capacity);
+        if (buffer == NULL)
+            return NULL;
+        buffer->pool = pool;
+        buffer->capacity = capacity;
+    }
+    buffer->next = NULL;
+    buffer->used = 0;
+    buffer->refs = 1;
+    return buffer;
+}
+
+void uvh_buffer_unref(struct uvh_buffer *buffer)
+{
+    assert(buffer->refs > 0);
+    if (--buffer->refs > 0)
+        return;
+    struct uvh_buffer_pool *pool = buffer->pool;
+    if (pool->free_count >= UVH_BUFFER_KEPT || buffer->capacity != pool->capacity) {
+        uvh_free(pool->allocator, buffer);
+        return;
+    }
+    buffer->next = pool->free;
+    pool->free = buffer;
+    pool->free_count++;
+    UVH_POISON(buffer->data, buffer->capacity);
+}

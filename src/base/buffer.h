@@ -1,0 +1,47 @@
+/* Receive and transmit buffers: large, of one size, shared by reference count, recycled.
+ *
+ * A worker reads into its current buffer behind what is still in use there. Bytes that somebody needs for longer are pinned by
+ * a reference on the buffer, so several connections may hold pieces of one buffer, and one that holds nothing costs nothing.
+ *
+ * Always true: used <= capacity; refs > 0 while anybody may touch it; a buffer in the pool has refs 0. */
+#ifndef UVH_BASE_BUFFER_H
+#define UVH_BASE_BUFFER_H
+
+#include <stddef.h>
+
+#include <uvhttp/types.h>
+
+enum { UVH_BUFFER_KEPT = 16 }; /* free buffers a pool keeps; the rest goes back to the allocator */
+
+struct uvh_buffer {
+    struct uvh_buffer_pool *pool;
+    struct uvh_buffer *next; /* in the pool's free list */
+    size_t capacity;
+    size_t used; /* bytes from the start that may be referred to */
+    size_t refs;
+    char data[];
+};
+
+struct uvh_buffer_pool {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_buffer *free;
+    size_t free_count;
+    size_t capacity; /* of each buffer, bytes */
+};
+
+void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity);
+void uvh_buffer_pool_release(struct uvh_buffer_pool *pool);
+
+/* An empty buffer with one reference, or NULL when memory ran out. It has the pool's capacity, or `least` bytes if that is more; such
+ * a large one is not recycled. */
+struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least);
+
+static inline void uvh_buffer_ref(struct uvh_buffer *buffer)
+{
+    buffer->refs++;
+}
+
+/* Drops one reference; the last one recycles the buffer. */
+void uvh_buffer_unref(struct uvh_buffer *buffer);
+
+#endif

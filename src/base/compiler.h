@@ -1,0 +1,33 @@
+/* What the compilers offer beyond C11, under one name each: branch hints, poisoning of freed memory, container_of. */
+#ifndef UVH_BASE_COMPILER_H
+#define UVH_BASE_COMPILER_H
+
+#include <assert.h>
+#include <stddef.h>
+
+#define UVH_LIKELY(condition)   __builtin_expect(!!(condition), 1)
+#define UVH_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#define UVH_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+#define UVH_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#if defined(__SANITIZE_ADDRESS__)
+#define UVH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UVH_ASAN 1
+#endif
+#endif
+
+/* Recycled memory stays mapped, so ASan must be told when nobody may touch it. */
+#if defined(UVH_ASAN)
+#include <sanitizer/asan_interface.h>
+#define UVH_POISON(address, size)   __asan_poison_memory_region((address), (size))
+#define UVH_UNPOISON(address, size) __asan_unpoison_memory_region((address), (size))
+#else
+#define UVH_POISON(address, size)   ((void)(address), (void)(size))
+#define UVH_UNPOISON(address, size) ((void)(address), (void)(size))
+#endif
+
+#endif

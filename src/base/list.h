@@ -1,0 +1,59 @@
+/* Intrusive doubly linked ring: members are embedded in what is listed, so linking never allocates.
+ *
+ * Always true: a head that was initialised and every linked member form a ring (node->next->previous == node); an unlinked
+ * member points to itself. All operations are O(1). */
+#ifndef UVH_BASE_LIST_H
+#define UVH_BASE_LIST_H
+
+#include <stdbool.h>
+
+struct uvh_list {
+    struct uvh_list *next;
+    struct uvh_list *previous;
+};
+
+static inline void uvh_list_init(struct uvh_list *node)
+{
+    node->next = node;
+    node->previous = node;
+}
+
+static inline bool uvh_list_empty(const struct uvh_list *head)
+{
+    return head->next == head;
+}
+
+/* Takes a member out; harmless when it is in no list. */
+static inline void uvh_list_remove(struct uvh_list *node)
+{
+    node->next->previous = node->previous;
+    node->previous->next = node->next;
+    uvh_list_init(node);
+}
+
+/* Links an unlinked member as the last (oldest first order) or first one. */
+static inline void uvh_list_append(struct uvh_list *head, struct uvh_list *node)
+{
+    node->previous = head->previous;
+    node->next = head;
+    head->previous->next = node;
+    head->previous = node;
+}
+
+static inline void uvh_list_prepend(struct uvh_list *head, struct uvh_list *node)
+{
+    uvh_list_append(head->next, node);
+}
+
+/* Moves all members of `from` to the empty list `head`, in order. */
+static inline void uvh_list_take_all(struct uvh_list *head, struct uvh_list *from)
+{
+    if (uvh_list_empty(from))
+        return;
+    *head = *from;
+    head->next->previous = head;
+    head->previous->next = head;
+    uvh_list_init(from);
+}
+
+#endif

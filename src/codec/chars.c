@@ -1,0 +1,76 @@
+/* The table of byte classes, written out by rule so that it can be read against the grammar; see chars.h. */
+#include "codec/chars.h"
+
+#define TOKEN UVH_CHAR_TOKEN
+#define REG   UVH_CHAR_REG_NAME
+#define VALUE UVH_CHAR_VALUE
+#define QD    UVH_CHAR_QDTEXT
+#define ETAG  UVH_CHAR_ETAG
+#define TEXT  (UVH_CHAR_VALUE | UVH_CHAR_QDTEXT | UVH_CHAR_ETAG) /* any visible character but '"' and '\' */
+#define DIGIT (UVH_CHAR_DIGIT | UVH_CHAR_HEX | TOKEN | REG | TEXT)
+#define HEX   (UVH_CHAR_HEX | TOKEN | REG | TEXT)
+#define ALPHA (TOKEN | REG | TEXT)
+
+/* obs-text, 0x80 to 0xff (RFC 9110 section 5.5) */
+#define OBS8  TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT
+#define OBS32 OBS8, OBS8, OBS8, OBS8
+
+/* clang-format off */
+const uint8_t uvh_chars[256] = {
+    ['\t'] = VALUE | QD | UVH_CHAR_SPACE,
+    [' '] = VALUE | QD | UVH_CHAR_SPACE,
+    ['!'] = ALPHA,
+    ['"'] = VALUE,
+    ['#'] = TOKEN | TEXT,
+    ['$'] = ALPHA,
+    ['%'] = TOKEN | TEXT,
+    ['&'] = ALPHA,
+    ['\''] = ALPHA,
+    ['('] = REG | TEXT,
+    [')'] = REG | TEXT,
+    ['*'] = ALPHA,
+    ['+'] = ALPHA,
+    [','] = REG | TEXT,
+    ['-'] = ALPHA,
+    ['.'] = ALPHA,
+    ['/'] = TEXT,
+    ['0'] = DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT,
+    [':'] = TEXT,
+    [';'] = REG | TEXT,
+    ['<'] = TEXT,
+    ['='] = REG | TEXT,
+    ['>'] = TEXT,
+    ['?'] = TEXT,
+    ['@'] = TEXT,
+    ['A'] = HEX, HEX, HEX, HEX, HEX, HEX,
+    ['G'] = ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, /* G to P */
+            ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, /* Q to Z */
+    ['['] = TEXT,
+    ['\\'] = VALUE | ETAG,
+    [']'] = TEXT,
+    ['^'] = TOKEN | TEXT,
+    ['_'] = ALPHA,
+    ['`'] = TOKEN | TEXT,
+    ['a'] = HEX, HEX, HEX, HEX, HEX, HEX,
+    ['g'] = ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, /* g to p */
+            ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, ALPHA, /* q to z */
+    ['{'] = TEXT,
+    ['|'] = TOKEN | TEXT,
+    ['}'] = TEXT,
+    ['~'] = ALPHA,
+    [0x80] = OBS32, OBS32, OBS32, OBS32,
+};
+
+#define NO8  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+#define NO16 NO8, NO8
+
+const uint8_t uvh_chars_hex[256] = {
+    NO16, NO16, NO16,                                                    /* 0x00 */
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,    /* 0x30 */
+    0xff, 10, 11, 12, 13, 14, 15, 0xff, NO8,                             /* 0x40 */
+    NO16,                                                                /* 0x50 */
+    0xff, 10, 11, 12, 13, 14, 15, 0xff, NO8,                             /* 0x60 */
+    NO16,                                                                /* 0x70 */
+    NO16, NO16, NO16, NO16, NO16, NO16, NO16, NO16,                      /* 0x80 */
+};
+/* clang-format on */

@@ -1,0 +1,37 @@
+/* Classes of bytes, by the grammar of RFC 9110 and RFC 3986: one table, one bit per class.
+ *
+ * Used where bytes are looked at one by one; the long runs go through codec/scan.h. */
+#ifndef UVH_CODEC_CHARS_H
+#define UVH_CODEC_CHARS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    UVH_CHAR_TOKEN = 1,    /* tchar, RFC 9110 section 5.6.2 */
+    UVH_CHAR_DIGIT = 2,    /* 0-9 */
+    UVH_CHAR_HEX = 4,      /* 0-9 A-F a-f */
+    UVH_CHAR_REG_NAME = 8, /* unreserved and sub-delims of RFC 3986 section 3.2.2; '%' is not among them */
+    UVH_CHAR_VALUE = 16,   /* what a field value may hold: HTAB, SP, VCHAR, obs-text, RFC 9110 section 5.5 */
+    UVH_CHAR_QDTEXT = 32,  /* what stands unescaped in a quoted string, RFC 9110 section 5.6.4 */
+    UVH_CHAR_ETAG = 64,    /* etagc, RFC 9110 section 8.8.3 */
+    UVH_CHAR_SPACE = 128   /* SP and HTAB */
+};
+
+extern const uint8_t uvh_chars[256];
+
+/* The value of a hexadecimal digit, 0xff for other bytes. */
+extern const uint8_t uvh_chars_hex[256];
+
+static inline bool uvh_chars_is(char c, unsigned classes)
+{
+    return (uvh_chars[(unsigned char)c] & classes) != 0;
+}
+
+/* ASCII only, independent of the locale. */
+static inline char uvh_chars_lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+}
+
+#endif

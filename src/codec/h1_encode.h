@@ -1,0 +1,39 @@
+/* Writes response heads (RFC 9112 sections 4 and 5) and chunk lines (section 7.1) into memory of the
+ * caller.
+ *
+ * Every function writes at `out` at most `room` bytes and returns how many it wrote, or 0 when they do not
+ * fit; then nothing was written. Nothing is terminated by NUL. Names and values are taken as they are:
+ * check what comes from a user with uvh_field_name_valid and uvh_field_value_valid first. Called by
+ * server/conn_tx.c and by whoever prepares fields. */
+#ifndef UVH_CODEC_H1_ENCODE_H
+#define UVH_CODEC_H1_ENCODE_H
+
+#include <uvhttp/types.h>
+
+enum {
+    UVH_H1_ENCODE_NUMBER_SIZE = 20,         /* decimal digits of the largest uint64_t */
+    UVH_H1_ENCODE_CHUNK_LINE_SIZE = 16 + 2, /* longest chunk line */
+    UVH_H1_ENCODE_FIELD_EXTRA = 4           /* ": " and CR LF of a field line */
+};
+
+/* "HTTP/1.1 404 Not Found\r\n". The line of a common status is pre-built and `phrase` is not looked at;
+ * for others it is the reason phrase, NUL-terminated, "" for none. `status` is 100 to 999. */
+size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase);
+
+/* "Name: value\r\n" */
+size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_slice_t value);
+
+/* "Name: 1234\r\n" */
+size_t uvh_h1_encode_field_number(char *out, size_t room, uvhttp_slice_t name, uint64_t number);
+
+/* "\r\n", which ends a head or a trailer section. */
+size_t uvh_h1_encode_end(char *out, size_t room);
+
+/* "1f\r\n": what stands before a chunk's data. Behind the data comes CR LF (uvh_h1_encode_end), and a
+ * chunk of size 0 is the last. */
+size_t uvh_h1_encode_chunk_line(char *out, size_t room, uint64_t size);
+
+/* Decimal digits; always succeeds. */
+size_t uvh_h1_encode_number(char out[UVH_H1_ENCODE_NUMBER_SIZE], uint64_t number);
+
+#endif

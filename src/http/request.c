@@ -1,0 +1,193 @@
+/* Accessors of the request. Strings are terminated in place: the byte behind a name, value or target is a delimiter the
+ * parser has done with, so writing a NUL over it costs no copy. */
+#include "http/request.h"
+
+#include <string.h>
+
+static const uvhttp_slice_t no_slice = {NULL, 0};
+
+static uvhttp_slice_t terminated(char *bytes, size_t offset, size_t length)
+{
+    bytes[offset + length] = '\0';
+    return (uvhttp_slice_t){bytes + offset, length};
+}
+
+static const char *find_text(const uvhttp_head_t *head, char *bytes, const char *name)
+{
+    const uvhttp_field_t *field = uvhttp_head_find_name(head, name, strlen(name));
+    return field == NULL ? NULL : terminated(bytes, field->value_offset, field->value_length).base;
+}
+
+uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
+                                 const uvhttp_head_t *head, bool *out_of_memory)
+{
+    *out_of_memory = false;
+    request->arena = arena;
+    request->head = head;
+    request->bytes = (char *)(uintptr_t)head->base;
+    request->bytes[head->target_offset + head->target_length] = '\0';
+    uvhttp_slice_t raw = request->framing.path;
+    if (uvhttp_path_is_normal(raw) && request->framing.query.base == NULL) {
+        request->path = raw;
+        return UVHTTP_REASON_NONE;
+    }
+    char *path = uvh_arena_text(arena, raw.length + 1);
+    if (path == NULL) {
+        *out_of_memory = true;
+        return UVHTTP_REASON_NONE;
+    }
+    size_t length = 0;
+    uvhttp_reason_t reason = uvhttp_path_normalize(raw, path, &length);
+    if (reason != UVHTTP_REASON_NONE)
+        return reason;
+    path[length] = '\0';
+    request->path = (uvhttp_slice_t){path, length};
+    return UVHTTP_REASON_NONE;
+}
+
+uvhttp_method_t uvhttp_request_method(const uvhttp_request_t *request)
+{
+    return (uvhttp_method_t)request->head->method;
+}
+
+const char *uvhttp_request_method_name(uvhttp_request_t *request)
+{
+    return terminated(request->bytes, request->head->start, request->head->method_length).base;
+}
+
+uvhttp_slice_t uvhttp_request_target(uvhttp_request_t *request)
+{
+    return (uvhttp_slice_t){request->bytes + request->head->target_offset, request->head->target_length};
+}
+
+const char *uvhttp_request_path(uvhttp_request_t *request)
+{
+    return request->path.base;
+}
+
+uvhttp_slice_t uvhttp_request_path_slice(uvhttp_request_t *request)
+{
+    return request->path;
+}
+
+uvhttp_slice_t uvhttp_request_raw_path(const uvhttp_request_t *request)
+{
+    return request->framing.path;
+}
+
+uvhttp_slice_t uvhttp_request_query_string(uvhttp_request_t *request)
+{
+    /* The query reaches to the end of the target, behind which there is a NUL. */
+    return request->framing.query.base == NULL ? (uvhttp_slice_t){"", 0} : request->framing.query;
+}
+
+/* `encoded` is the name of the pair at hand; true when it decodes to `name`. */
+static bool name_matches(struct uvhttp_request *request, uvhttp_slice_t encoded, const char *name,
+                         size_t length)
+{
+    if (encoded.length < length)
+        return false;
+    char *decoded = uvh_arena_text(request->arena, encoded.length);
+    if (decoded == NULL)
+        return false;
+    ptrdiff_t size = uvhttp_percent_decode(encoded, decoded, true);
+    return size >= 0 && (size_t)size == length && memcmp(decoded, name, length) == 0;
+}
+
+const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
+{
+    uvhttp_slice_t rest = request->framing.query;
+    uvhttp_slice_t key, value;
+    size_t length = strlen(name);
+    while (uvhttp_query_next(&rest, &key, &value)) {
+        if (!name_matches(request, key, name, length))
+            continue;
+        if (value.length == 0)
+            return "";
+        char *decoded = uvh_arena_text(request->arena, value.length + 1);
+        if (decoded == NULL)
+            return NULL;
+        ptrdiff_t size = uvhttp_percent_decode(value, decoded, true);
+        if (size < 0)
+            continue; /* a malformed escape is no value */
+        decoded[size] = '\0';
+        return decoded;
+    }
+    return NULL;
+}
+
+const char *uvhttp_request_param(uvhttp_request_t *request, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < request->param_count; i++) {
+        struct uvh_param *param = &request->params[i];
+        bool same = param->name_length == length && memcmp(param->name, name, length) == 0;
+        if (!same && !(param->wildcard && strcmp(name, "*") == 0))
+            continue;
+        if (param->text == NULL) {
+            bool ends_path =
+                param->value.base + param->value.length == request->path.base + request->path.length;
+            param->text = ends_path ? param->value.base
+                                    : uvh_arena_copy(request->arena, param->value.base, param->value.length);
+        }
+        return param->text;
+    }
+    return NULL;
+}
+
+const char *uvhttp_request_header(uvhttp_request_t *request, const char *name)
+{
+    return find_text(request->head, request->bytes, name);
+}
+
+uvhttp_slice_t uvhttp_request_field(uvhttp_request_t *request, uvhttp_field_id_t id)
+{
+    const uvhttp_field_t *field = uvhttp_head_find(request->head, id);
+    return field == NULL ? no_slice : terminated(request->bytes, field->value_offset, field->value_length);
+}
+
+size_t uvhttp_request_header_count(const uvhttp_request_t *request)
+{
+    return request->head->field_count;
+}
+
+void uvhttp_request_header_at(uvhttp_request_t *request, size_t index, uvhttp_slice_t *name,
+                              uvhttp_slice_t *value)
+{
+    *name = *value = no_slice;
+    if (index >= request->head->field_count)
+        return;
+    const uvhttp_field_t *field = &request->head->fields[index];
+    *name = terminated(request->bytes, field->name_offset, field->name_length);
+    *value = terminated(request->bytes, field->value_offset, field->value_length);
+}
+
+const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name)
+{
+    return request->trailers == NULL ? NULL : find_text(request->trailers, request->trailer_bytes, name);
+}
+
+uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request)
+{
+    return request->body;
+}
+
+int uvhttp_request_http_minor(const uvhttp_request_t *request)
+{
+    return request->head->minor_version;
+}
+
+void uvhttp_request_set_user_data(uvhttp_request_t *request, void *data)
+{
+    request->user_data = data;
+}
+
+void *uvhttp_request_user_data(const uvhttp_request_t *request)
+{
+    return request->user_data;
+}
+
+void *uvhttp_request_allocate(uvhttp_request_t *request, size_t size)
+{
+    return uvh_arena_alloc(request->arena, size);
+}

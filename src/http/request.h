@@ -1,0 +1,42 @@
+/* The request as a value: a parsed head, its framing, what the router found, and the body once it is complete.
+ *
+ * Always true after uvh_request_init: `bytes` + offsets of `head` are readable and writable, the byte behind the target is
+ * NUL, and path is NUL-terminated, normalized and begins with '/' or is "*". Filled by server/, read by handlers. */
+#ifndef UVH_HTTP_REQUEST_H
+#define UVH_HTTP_REQUEST_H
+
+#include <uvhttp/parser.h>
+#include <uvhttp/request.h>
+
+#include "base/arena.h"
+
+enum { UVH_REQUEST_MAX_PARAMS = 16 };
+
+struct uvh_param {
+    const char *name; /* the route's, NUL-terminated */
+    size_t name_length;
+    bool wildcard;        /* "*name" or "*": also found as "*" */
+    uvhttp_slice_t value; /* a piece of the path */
+    const char *text;     /* `value` with a NUL, made when first asked for */
+};
+
+struct uvhttp_request {
+    struct uvh_arena *arena;
+    char *bytes; /* the head's base, which is ours to write to */
+    const uvhttp_head_t *head;
+    const uvhttp_head_t *trailers; /* NULL when none came */
+    char *trailer_bytes;
+    uvhttp_framing_t framing;
+    uvhttp_slice_t path;
+    uvhttp_slice_t body;
+    struct uvh_param *params;
+    size_t param_count;
+    void *user_data;
+};
+
+/* Sets up everything that follows from head and framing; `request` is zeroed before. NONE, or why the path is refused; sets
+ * `*out_of_memory` when it could not be stored. */
+uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
+                                 const uvhttp_head_t *head, bool *out_of_memory);
+
+#endif

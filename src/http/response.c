@@ -1,0 +1,183 @@
+/* Setting status and fields. Everything is checked here, on the way in, so that nothing needs to be checked when it is sent. */
+#include "http/response.h"
+
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/field.h"
+
+enum {
+    FIRST_HEADERS = 8,
+    MAX_HEADERS = 1024,
+    MAX_PREPARED_SIZE = 1 << 20,
+};
+
+static uvhttp_slice_t text_slice(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+/* Fields that frame the message or are the server's to know. */
+static bool belongs_to_server(uvhttp_slice_t name)
+{
+    uvhttp_field_id_t id = uvh_field_lookup(name);
+    return id == UVHTTP_FIELD_CONTENT_LENGTH || id == UVHTTP_FIELD_TRANSFER_ENCODING ||
+           id == UVHTTP_FIELD_CONNECTION || id == UVHTTP_FIELD_DATE;
+}
+
+static int check_field(const char *name, const char *value)
+{
+    if (name == NULL || value == NULL)
+        return UVHTTP_EINVAL;
+    if (!uvh_field_name_valid(text_slice(name)) || !uvh_field_value_valid(text_slice(value)) ||
+        belongs_to_server(text_slice(name)))
+        return UVHTTP_EHEADER;
+    return 0;
+}
+
+static int check_open(const struct uvhttp_response *response)
+{
+    if (response->state == UVH_RESPONSE_OPEN)
+        return 0;
+    return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+}
+
+static int grow_headers(struct uvhttp_response *response)
+{
+    size_t capacity = response->header_capacity == 0 ? FIRST_HEADERS : (size_t)response->header_capacity * 2;
+    if (capacity > MAX_HEADERS)
+        return UVHTTP_ENOMEM;
+    struct uvh_header *headers = uvh_arena_alloc(response->arena, capacity * sizeof(*headers));
+    if (headers == NULL)
+        return UVHTTP_ENOMEM;
+    if (response->header_count > 0)
+        memcpy(headers, response->headers, response->header_count * sizeof(*headers));
+    response->headers = headers;
+    response->header_capacity = (uint16_t)capacity;
+    return 0;
+}
+
+static void remove_header(struct uvhttp_response *response, uvhttp_slice_t name)
+{
+    uint16_t kept = 0;
+    for (uint16_t i = 0; i < response->header_count; i++) {
+        if (!uvh_field_name_equal(response->headers[i].name, name))
+            response->headers[kept++] = response->headers[i];
+    }
+    response->header_count = kept;
+}
+
+/* Copies first, so that a failure changes nothing. */
+static int store_header(struct uvhttp_response *response, const char *name, const char *value, bool replace)
+{
+    int err = check_open(response);
+    if (err == 0)
+        err = check_field(name, value);
+    if (err == 0 && response->header_count == response->header_capacity)
+        err = grow_headers(response);
+    if (err != 0)
+        return err;
+    struct uvh_header header = {text_slice(name), text_slice(value)};
+    header.name.base = uvh_arena_copy(response->arena, name, header.name.length);
+    header.value.base = uvh_arena_copy(response->arena, value, header.value.length);
+    if (header.name.base == NULL || header.value.base == NULL)
+        return UVHTTP_ENOMEM;
+    if (replace)
+        remove_header(response, header.name);
+    response->headers[response->header_count++] = header;
+    return 0;
+}
+
+void uvh_response_release_body(struct uvhttp_response *response)
+{
+    uvhttp_release_cb release = response->body.release;
+    response->body.release = NULL;
+    if (release != NULL)
+        release(response->body.release_arg);
+}
+
+bool uvh_response_is_bodiless(int status)
+{
+    return status == 204 || status == 304;
+}
+
+int uvhttp_response_set_status(uvhttp_response_t *response, int status)
+{
+    int err = check_open(response);
+    if (err != 0)
+        return err;
+    if (status < 200 || status > 599)
+        return UVHTTP_EINVAL;
+    response->status = (uint16_t)status;
+    return 0;
+}
+
+int uvhttp_response_status(const uvhttp_response_t *response)
+{
+    return response->status;
+}
+
+int uvhttp_response_set_header(uvhttp_response_t *response, const char *name, const char *value)
+{
+    return store_header(response, name, value, true);
+}
+
+int uvhttp_response_add_header(uvhttp_response_t *response, const char *name, const char *value)
+{
+    return store_header(response, name, value, false);
+}
+
+void uvhttp_response_use_prepared(uvhttp_response_t *response, const uvhttp_prepared_t *prepared)
+{
+    response->prepared = prepared;
+}
+
+void uvhttp_response_close_after(uvhttp_response_t *response)
+{
+    response->close_after = true;
+}
+
+bool uvhttp_response_open(const uvhttp_response_t *response)
+{
+    return response->state == UVH_RESPONSE_OPEN;
+}
+
+void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort, void *arg)
+{
+    response->on_abort = abort;
+    response->abort_arg = arg;
+}
+
+uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
+{
+    if (allocator == NULL)
+        allocator = uvh_alloc_default();
+    uvhttp_prepared_t *prepared = uvh_alloc(allocator, sizeof(*prepared));
+    if (prepared != NULL)
+        uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
+    return prepared;
+}
+
+void uvhttp_prepared_free(uvhttp_prepared_t *prepared)
+{
+    if (prepared == NULL)
+        return;
+    const uvhttp_allocator_t *allocator = prepared->lines.allocator;
+    uvh_bytes_release(&prepared->lines);
+    uvh_free(allocator, prepared);
+}
+
+int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value)
+{
+    int err = check_field(name, value);
+    if (err != 0)
+        return err;
+    /* As one append, so that a failure leaves no half line. */
+    if (uvh_bytes_append_format(&prepared->lines, "%s: %s\r\n", name, value) != 0) {
+        prepared->lines.failed = false;
+        return UVHTTP_ENOMEM;
+    }
+    return 0;
+}

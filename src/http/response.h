@@ -1,0 +1,64 @@
+/* The response as a value: status, fields, and where the body comes from. Filled by handlers, read by server/conn_tx.c.
+ *
+ * Always true: every field name is a token and every value free of CR, LF and NUL; a body's release callback runs exactly once. */
+#ifndef UVH_HTTP_RESPONSE_H
+#define UVH_HTTP_RESPONSE_H
+
+#include <uvhttp/response.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
+
+struct uvh_header {
+    uvhttp_slice_t name;
+    uvhttp_slice_t value;
+};
+
+enum uvh_body_source {
+    UVH_BODY_MEMORY = 0, /* `base`; also the empty body */
+    UVH_BODY_FILE = 1,   /* `descriptor` from `offset` */
+};
+
+struct uvh_body {
+    const char *base;
+    uint64_t size; /* bytes still to be sent */
+    uint64_t offset;
+    int descriptor;
+    unsigned char source; /* enum uvh_body_source */
+    bool transient;       /* the bytes are gone when the sending call returns: what is left must be copied */
+    uvhttp_release_cb release; /* NULL: nobody needs to know */
+    void *release_arg;
+};
+
+enum uvh_response_state {
+    UVH_RESPONSE_OPEN = 0, /* nothing sent yet */
+    UVH_RESPONSE_SENT,     /* handed over; nothing may be changed any more */
+    UVH_RESPONSE_GONE,     /* the client has gone before anything was sent */
+};
+
+struct uvhttp_response {
+    struct uvh_arena *arena;
+    uint16_t status;
+    unsigned char state; /* enum uvh_response_state */
+    bool close_after;
+    uint16_t header_count;
+    uint16_t header_capacity;
+    struct uvh_header *headers;
+    const char *content_type; /* given with the send call; wins over a header of that name */
+    const uvhttp_prepared_t *prepared;
+    struct uvh_body body;
+    uvhttp_abort_cb on_abort;
+    void *abort_arg;
+};
+
+struct uvhttp_prepared {
+    struct uvh_bytes lines; /* "Name: value\r\n" each */
+};
+
+/* Runs the body's release callback if it has not run yet. */
+void uvh_response_release_body(struct uvhttp_response *response);
+
+/* A status that never has a body (RFC 9110 section 6.4.1). */
+bool uvh_response_is_bodiless(int status);
+
+#endif

@@ -1,0 +1,49 @@
+/* The files known at the moment: a hash table from path to entry, with budgets; what was not used for longest goes first.
+ *
+ * Always true: at most limits.entries entries, of which at most limits.descriptors hold a descriptor, and limits.memory bytes of bodies; every
+ * entry is in one bucket and in one of the two lists, and the cache holds one reference of it. An entry that is thrown out lives
+ * on for those who still send it. One thread: the loop's. */
+#ifndef UVH_MODULES_FILE_CACHE_H
+#define UVH_MODULES_FILE_CACHE_H
+
+#include "modules/file_entry.h"
+
+struct uvh_file_cache_limits {
+    size_t entries;
+    size_t memory;      /* bytes of bodies */
+    size_t descriptors; /* open at once because of the cache */
+};
+
+struct uvh_file_cache {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_file_cache_limits limits;
+    uint64_t seed;
+    struct uvh_file_entry **buckets;
+    size_t bucket_count; /* a power of two */
+    size_t count;
+    size_t memory;
+    size_t descriptors;
+    uint64_t finds;
+    struct uvh_list in_memory; /* newest first */
+    struct uvh_list on_disk;   /* newest first */
+};
+
+/* `seed` makes the places in the table unforeseeable. 0 or UVHTTP_ENOMEM. */
+int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
+                        const struct uvh_file_cache_limits *limits, uint64_t seed);
+void uvh_file_cache_release(struct uvh_file_cache *cache);
+
+/* The entry of that key, now the newest, or NULL. Borrowed: take a reference to keep it. */
+struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key, size_t length);
+
+/* Takes one more reference of the entry and throws out what does not fit beside it, an older one of its key first. False, and nothing is
+ * changed, when the entry cannot fit at all or the cache knows a later state of the file. */
+bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *entry);
+
+/* Throws an entry out; harmless when it is in no cache. */
+void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *entry);
+
+/* Throws out the older half of the descriptors, because the process has run out of them. */
+void uvh_file_cache_shed(struct uvh_file_cache *cache);
+
+#endif

@@ -1,0 +1,167 @@
+/* A small file is read in one go between two looks at its facts; when they differ, somebody wrote meanwhile and it is read again. Called
+ * by static_load.c on the thread pool. */
+#include "modules/file_entry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "codec/mime.h"
+#include "platform/clock.h"
+
+enum {
+    READ_TRIES = 4,
+    /* The coarsest clock of a file system in use is FAT's with 2 s. A change within the same tick leaves the same time stamp. */
+    SETTLED_MS = 2500,
+};
+
+static struct uvh_file_entry *new_entry(const struct uvh_file_order *order, size_t body_size)
+{
+    size_t head = sizeof(struct uvh_file_entry) + order->key.length + 1;
+    if (body_size > SIZE_MAX - head)
+        return NULL;
+    struct uvh_file_entry *entry = uvh_alloc(order->allocator, head + body_size);
+    if (entry == NULL)
+        return NULL;
+    memset(entry, 0, sizeof(*entry));
+    entry->allocator = order->allocator;
+    entry->references = 1;
+    entry->descriptor = -1;
+    uvh_list_init(&entry->recent);
+    entry->key_length = order->key.length;
+    if (order->key.length > 0)
+        memcpy(entry->key, order->key.base, order->key.length);
+    entry->key[order->key.length] = '\0';
+    return entry;
+}
+
+/* Takes the file's bytes into a new entry, or none (`*entry` NULL, result 0) when the file keeps changing or is too large. `facts` are
+ * the ones just taken and are brought up to date. */
+static int read_body(const struct uvh_file_order *order, int descriptor, struct uvh_file_facts *facts,
+                     struct uvh_file_entry **entry)
+{
+    *entry = NULL;
+    for (int i = 0; i < READ_TRIES && facts->size <= order->memory_file_size; i++) {
+        size_t size = (size_t)facts->size;
+        struct uvh_file_entry *made = new_entry(order, size);
+        if (made == NULL)
+            return UVHTTP_ENOMEM;
+        char *body = made->key + made->key_length + 1;
+        int64_t count = uvh_file_read(descriptor, body, size, 0);
+        struct uvh_file_facts after;
+        int result = count < 0 ? (int)count : uvh_file_facts_of(descriptor, &after);
+        if (result == 0 && (uint64_t)count == facts->size && uvh_file_facts_equal(facts, &after)) {
+            made->body = body;
+            *entry = made;
+            return 0;
+        }
+        uvh_file_entry_unref(made);
+        if (result != 0)
+            return result;
+        *facts = after;
+    }
+    return 0;
+}
+
+static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts, const char *path,
+                     int64_t now_ms)
+{
+    entry->facts = *facts;
+    entry->size = facts->size;
+    entry->type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
+    entry->settled = facts->changed_seconds < (now_ms - SETTLED_MS) / 1000;
+    /* RFC 9110 8.8.2.1: never a date that is still to come. */
+    int64_t now = now_ms / 1000;
+    entry->modified = facts->modified_seconds < now ? facts->modified_seconds : now;
+    uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
+    int length = snprintf(entry->etag, sizeof(entry->etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
+                          facts->inode, facts->size, modified);
+    entry->etag_length = (size_t)length;
+}
+
+/* The fields both of an answer with content and of 304. */
+static int add_validators(const struct uvh_file_entry *entry, uvhttp_prepared_t *prepared)
+{
+    char date[UVH_HTTP_DATE_SIZE + 1];
+    uvh_http_date_format(entry->modified, date);
+    date[UVH_HTTP_DATE_SIZE] = '\0';
+    int err = uvhttp_prepared_add(prepared, "ETag", entry->etag);
+    if (err == 0)
+        err = uvhttp_prepared_add(prepared, "Last-Modified", date);
+    return err;
+}
+
+static int prepare(struct uvh_file_entry *entry)
+{
+    entry->fields = uvhttp_prepared_new(entry->allocator);
+    entry->validators = uvhttp_prepared_new(entry->allocator);
+    if (entry->fields == NULL || entry->validators == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_prepared_add(entry->fields, "Content-Type", entry->type);
+    if (err == 0)
+        err = add_validators(entry, entry->fields);
+    if (err == 0)
+        err = uvhttp_prepared_add(entry->fields, "Accept-Ranges", "bytes");
+    if (err == 0)
+        err = add_validators(entry, entry->validators);
+    return err;
+}
+
+/* Takes over the descriptor, whatever the result. */
+static int load_opened(const struct uvh_file_order *order, int descriptor, struct uvh_file_facts *facts,
+                       struct uvh_file_entry **entry)
+{
+    int64_t now_ms = uvh_clock_unix_ms();
+    struct uvh_file_entry *made = NULL;
+    int err = facts->kind == UVH_FILE_REGULAR ? 0 : UVHTTP_ENOTREG;
+    if (err == 0)
+        err = read_body(order, descriptor, facts, &made);
+    if (err == 0 && made == NULL) {
+        made = new_entry(order, 0);
+        err = made == NULL ? UVHTTP_ENOMEM : 0;
+        if (err == 0) {
+            made->descriptor = descriptor;
+            descriptor = -1;
+        }
+    }
+    uvh_file_close(descriptor);
+    if (err != 0)
+        return err;
+    describe(made, facts, order->path, now_ms);
+    err = prepare(made);
+    if (err != 0) {
+        uvh_file_entry_unref(made);
+        return err;
+    }
+    *entry = made;
+    return 0;
+}
+
+int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entry **entry)
+{
+    struct uvh_file_facts facts;
+    int descriptor;
+    *entry = NULL;
+    int err = uvh_file_open(order->root, order->path, &descriptor, &facts);
+    if (err != 0)
+        return err;
+    return load_opened(order, descriptor, &facts, entry);
+}
+
+bool uvh_file_entry_current(const struct uvh_file_facts *known, bool settled,
+                            const struct uvh_file_facts *facts)
+{
+    return settled && uvh_file_facts_equal(known, facts);
+}
+
+void uvh_file_entry_unref(struct uvh_file_entry *entry)
+{
+    if (entry == NULL || --entry->references > 0)
+        return;
+    uvh_file_close(entry->descriptor);
+    uvhttp_prepared_free(entry->fields);
+    uvhttp_prepared_free(entry->validators);
+    uvh_free(entry->allocator, entry);
+}

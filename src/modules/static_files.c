@@ -1,0 +1,341 @@
+/* Static files over the public API: uvhttp/static.h.
+ *
+ * A request for a file that was looked at lately is answered from the cache at once: one look into the table, no system call, no
+ * allocation. Everything else goes through the thread pool (static_load.c) and is answered when that comes back (static_answer.c). A
+ * context belongs to one loop, since its cache does. */
+#include <uvhttp/error.h>
+#include <uvhttp/static.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "modules/file_cache.h"
+#include "modules/static_answer.h"
+#include "modules/static_load.h"
+#include "platform/random.h"
+
+enum {
+    DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
+    DEFAULT_CACHE_ENTRIES = 1024,
+    /* Up to here a copy from memory is taken to be cheaper than sendfile. The crossover lies somewhere from 10 to 16 KiB and is to be
+     * measured on the finished server. */
+    DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
+    DEFAULT_REVALIDATE_MS = 1000,
+    /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
+    DESCRIPTOR_SHARE = 4,
+};
+
+struct uvhttp_static {
+    struct uvh_static_settings settings;
+    struct uvh_file_cache cache;
+    size_t
+        prefix_length; /* of every path that gets here, when mounted below a prefix of fixed length; else 0 */
+};
+
+/* One trip to the thread pool; lives in the exchange's memory. */
+struct job {
+    struct uvh_static_load load;
+    struct uvhttp_static *context;
+    struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
+    uint64_t started;             /* milliseconds of the loop's clock */
+};
+
+static int answer_load(uvhttp_response_t *response, struct job *job)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    switch (job->load.outcome) {
+    case UVH_STATIC_ENTRY:
+        return uvh_static_answer_entry(request, response, job->load.entry);
+    case UVH_STATIC_UNCHANGED:
+        return uvh_static_answer_entry(request, response, job->known);
+    case UVH_STATIC_REDIRECT:
+        return uvh_static_answer_redirect(request, response);
+    case UVH_STATIC_LISTING:
+        return uvh_static_answer_listing(response, &job->load.page);
+    case UVH_STATIC_FAILED:
+        break;
+    }
+    return uvh_static_answer_error(request, response, job->load.error);
+}
+
+/* Brings the cache up to date with what was found. */
+static void store(struct job *job)
+{
+    struct uvhttp_static *context = job->context;
+    struct uvh_file_entry *entry = job->load.outcome == UVH_STATIC_UNCHANGED ? job->known : job->load.entry;
+    if (job->known != NULL)
+        job->known->looking = false;
+    if (entry != NULL && entry->looked_at <= job->started) {
+        entry->looked_at = job->started;
+        entry->fresh_until = job->started + context->settings.revalidate_ms;
+    }
+    if (job->load.outcome == UVH_STATIC_ENTRY)
+        uvh_file_cache_insert(&context->cache, entry);
+    else if (job->load.outcome != UVH_STATIC_UNCHANGED && job->known != NULL &&
+             job->known->looked_at <= job->started)
+        uvh_file_cache_remove(&context->cache, job->known);
+    if (job->load.error == -EMFILE || job->load.error == -ENFILE)
+        uvh_file_cache_shed(&context->cache);
+}
+
+static void run_load(void *arg)
+{
+    struct job *job = arg;
+    uvh_static_load_run(&job->load);
+}
+
+static int finish_load(uvhttp_response_t *response, void *arg)
+{
+    struct job *job = arg;
+    int err = 0;
+    store(job);
+    if (uvhttp_response_open(response))
+        err = answer_load(response, job);
+    else if (job->load.outcome == UVH_STATIC_LISTING)
+        uvh_bytes_release(&job->load.page);
+    uvh_file_entry_unref(job->load.entry);
+    uvh_file_entry_unref(job->known);
+    return err;
+}
+
+/* Copies a path without the slashes at its beginning and without repeated ones, so that each file has one key. Returns the length. */
+static size_t normalize(const char *path, size_t length, char *out)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (path[i] == '/' && (size == 0 || out[size - 1] == '/'))
+            continue;
+        out[size++] = path[i];
+    }
+    out[size] = '\0';
+    return size;
+}
+
+/* Some name of the path begins with a dot. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
+static bool is_hidden(const char *path)
+{
+    static const char well_known[] = ".well-known";
+    size_t length = strlen(well_known);
+    if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
+        path += length;
+    return path[0] == '.' || strstr(path, "/.") != NULL;
+}
+
+/* `known` may be NULL; otherwise it is looked at again. `path` lives as long as the request. */
+static int start_load(struct uvhttp_static *context, uvhttp_response_t *response, uvhttp_slice_t path,
+                      struct uvh_file_entry *known)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    struct job *job = uvhttp_request_allocate(request, sizeof(*job));
+    if (job == NULL)
+        return UVHTTP_ENOMEM;
+    *job = (struct job){
+        .context = context,
+        .known = known,
+        .started = uvhttp_response_now(response),
+        .load = {.settings = &context->settings, .path = path, .title = uvhttp_request_path(request)},
+    };
+    if (known != NULL) {
+        job->load.known = true;
+        job->load.known_settled = known->settled;
+        job->load.known_facts = known->facts;
+        job->load.known_type = known->type;
+    }
+    int err = uvhttp_response_defer(response, run_load, finish_load, job);
+    if (err == 0 && known != NULL) {
+        uvh_file_entry_ref(known);
+        known->looking = true;
+    }
+    return err;
+}
+
+/* The entry may be used without looking at the file: it was looked at lately, or somebody is doing so just now. */
+static bool is_usable(const struct uvhttp_static *context, const struct uvh_file_entry *entry, uint64_t now)
+{
+    if (UVH_LIKELY(now < entry->fresh_until))
+        return true;
+    return entry->looking && now < entry->fresh_until + context->settings.revalidate_ms;
+}
+
+/* What the cache cannot answer at once. */
+static int serve_from_disk(struct uvhttp_static *context, uvhttp_request_t *request,
+                           uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
+{
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_slice_t normal = {copy, normalize(path.base, path.length, copy)};
+    if (normal.length != path.length) {
+        known = uvh_file_cache_find(&context->cache, normal.base, normal.length);
+        if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
+            return uvh_static_answer_entry(request, response, known);
+    }
+    if (!context->settings.hidden && is_hidden(normal.base))
+        return uvhttp_response_send_status(response, 404);
+    return start_load(context, response, normal, known);
+}
+
+static int refuse_method(uvhttp_response_t *response)
+{
+    int err = uvhttp_response_set_header(response, "Allow", "GET, HEAD");
+    return err != 0 ? err : uvhttp_response_send_status(response, 405);
+}
+
+/* The path below the root; slashes may stand before it. */
+static uvhttp_slice_t file_path(const struct uvhttp_static *context, uvhttp_request_t *request)
+{
+    size_t prefix = context->prefix_length;
+    if (prefix == 0) {
+        const char *rest = uvhttp_request_param(request, "*");
+        if (rest != NULL)
+            return (uvhttp_slice_t){rest, strlen(rest)};
+        prefix = 1;
+    }
+    uvhttp_slice_t path = uvhttp_request_path_slice(request);
+    return (uvhttp_slice_t){path.base + prefix, path.length - prefix};
+}
+
+int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
+        return refuse_method(response);
+    uvhttp_slice_t path = file_path(files, request);
+    struct uvh_file_entry *entry = uvh_file_cache_find(&files->cache, path.base, path.length);
+    if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
+        return uvh_static_answer_entry(request, response, entry);
+    return serve_from_disk(files, request, response, path, entry);
+}
+
+static size_t or_default(size_t value, size_t standard)
+{
+    return value != 0 ? value : standard;
+}
+
+static int open_cache(struct uvhttp_static *context, const uvhttp_static_config_t *config)
+{
+    struct uvh_file_cache_limits limits = {
+        .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
+        .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
+        .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE,
+    };
+    uint64_t seed;
+    int err = uvh_random_number(&seed);
+    if (err != 0)
+        return err;
+    /* A file that may not stay in memory need not go there. */
+    if (context->settings.memory_file_size > limits.memory)
+        context->settings.memory_file_size = limits.memory;
+    return uvh_file_cache_init(&context->cache, context->settings.allocator, &limits, seed);
+}
+
+int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
+{
+    *context = NULL;
+    if (config == NULL || config->root == NULL)
+        return UVHTTP_EINVAL;
+    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const char *index = config->index != NULL ? config->index : "index.html";
+    struct uvhttp_static *made = uvh_alloc_zero(allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->settings = (struct uvh_static_settings){
+        .allocator = allocator,
+        .root = {.descriptor = -1},
+        .index = uvh_alloc_string(allocator, index, strlen(index)),
+        .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
+        .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
+        .listing = config->listing,
+        .hidden = config->hidden,
+    };
+    int err =
+        made->settings.index == NULL ? UVHTTP_ENOMEM : uvh_file_root_open(&made->settings.root, config->root);
+    if (err == 0)
+        err = open_cache(made, config);
+    if (err != 0) {
+        uvh_file_root_close(&made->settings.root);
+        uvh_free(allocator, made->settings.index);
+        uvh_free(allocator, made);
+        return err;
+    }
+    *context = made;
+    return 0;
+}
+
+void uvhttp_static_close(uvhttp_static_t *context)
+{
+    if (context == NULL)
+        return;
+    uvh_file_cache_release(&context->cache);
+    uvh_file_root_close(&context->settings.root);
+    uvh_free(context->settings.allocator, context->settings.index);
+    uvh_free(context->settings.allocator, context);
+}
+
+int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
+{
+    size_t length = strlen(path);
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    char *copy = uvh_alloc(allocator, length + 1);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    length = normalize(path, length, copy);
+    struct uvh_static_load load = {
+        .settings = &context->settings, .path = {copy, length},
+             .title = path
+    };
+    if (!context->settings.hidden && is_hidden(copy))
+        load.error = -ENOENT;
+    else
+        uvh_static_load_run(&load);
+    int err = load.error;
+    if (load.outcome == UVH_STATIC_LISTING)
+        uvh_bytes_release(&load.page);
+    if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
+        err = UVHTTP_ENOTREG;
+    /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
+     * needs not read it. */
+    if (load.outcome == UVH_STATIC_ENTRY && !uvh_file_cache_insert(&context->cache, load.entry))
+        err = UVHTTP_ENOMEM;
+    uvh_file_entry_unref(load.entry);
+    uvh_free(allocator, copy);
+    return err;
+}
+
+static void close_context(void *context)
+{
+    uvhttp_static_close(context);
+}
+
+int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhttp_static_config_t *config)
+{
+    uvhttp_static_t *context;
+    if (server == NULL)
+        return UVHTTP_ENOMEM;
+    size_t length = prefix == NULL ? 0 : strlen(prefix);
+    if (length == 0 || prefix[0] != '/' || prefix[length - 1] != '/')
+        return UVHTTP_EINVAL;
+    int err = uvhttp_static_open(&context, config);
+    if (err != 0)
+        return err;
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    char *pattern = uvh_alloc(allocator, length + 2);
+    err = pattern == NULL ? UVHTTP_ENOMEM : uvhttp_server_own(server, close_context, context);
+    if (err != 0) {
+        uvhttp_static_close(context);
+        uvh_free(allocator, pattern);
+        return err;
+    }
+    /* Saves each request the search for its parameter. */
+    if (strpbrk(prefix, ":*%") == NULL)
+        context->prefix_length = length;
+    memcpy(pattern, prefix, length);
+    memcpy(pattern + length, "*", 2);
+    /* Should this fail, the context is the server's already and goes with it. */
+    err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
+    uvh_free(allocator, pattern);
+    return err;
+}

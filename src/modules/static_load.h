@@ -1,0 +1,49 @@
+/* The part of serving a file that touches the disk: from the path of a request to an entry, a redirect, a listing or an error.
+ *
+ * static_files.c fills in an order, has it carried out on the thread pool, and reads the result on the loop. An order is touched by one
+ * thread at a time and refers to nothing that changes meanwhile. */
+#ifndef UVH_MODULES_STATIC_LOAD_H
+#define UVH_MODULES_STATIC_LOAD_H
+
+#include "base/bytes.h"
+#include "modules/file_entry.h"
+
+/* Frozen once the context is open. */
+struct uvh_static_settings {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_file_root root;
+    char *index; /* names, separated by spaces */
+    size_t memory_file_size;
+    uint64_t revalidate_ms;
+    bool listing;
+    bool hidden;
+};
+
+enum uvh_static_outcome {
+    UVH_STATIC_FAILED = 0, /* `error` says why */
+    UVH_STATIC_ENTRY,      /* `entry`, with one reference for the caller */
+    UVH_STATIC_UNCHANGED,  /* the file is as `known_*` say */
+    UVH_STATIC_REDIRECT,   /* a folder, asked for without the slash */
+    UVH_STATIC_LISTING     /* `page`, to be released by the caller */
+};
+
+struct uvh_static_load {
+    const struct uvh_static_settings *settings;
+    uvhttp_slice_t
+        path; /* NUL-terminated; below the root, no slash at its beginning; "" or one at its end means a folder */
+    const char *title; /* of a listing */
+
+    bool known; /* an entry is in the cache, and this is what it was made from */
+    bool known_settled;
+    struct uvh_file_facts known_facts;
+    const char *known_type;
+
+    enum uvh_static_outcome outcome;
+    int error; /* UVHTTP_ENOTREG, UVHTTP_ENOMEM, or errno's (negative) */
+    struct uvh_file_entry *entry;
+    struct uvh_bytes page;
+};
+
+void uvh_static_load_run(struct uvh_static_load *load);
+
+#endif

@@ -1,0 +1,75 @@
+/* Level-triggered: what is left in the queue after one turn's share comes with the next turn. */
+#include "net/listener.h"
+
+#include <errno.h>
+
+#include "base/compiler.h"
+#include "platform/socket.h"
+
+enum { ACCEPTS_PER_TURN = 64 }; /* so that a flood of connections does not starve those that are open */
+
+static void pause_accepting(struct uvh_listener *listener, int code)
+{
+    listener->paused = true;
+    uv_poll_stop(&listener->watch.poll);
+    listener->on_pause(listener, code);
+}
+
+static void accept_some(struct uvh_listener *listener, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int socket = uvh_socket_accept(listener->watch.socket);
+        if (socket == -EAGAIN)
+            return;
+        if (socket < 0) {
+            pause_accepting(listener, socket);
+            return;
+        }
+        listener->on_accept(listener, socket);
+    }
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct uvh_listener *listener = UVH_CONTAINER_OF(poll, struct uvh_listener, watch.poll);
+    (void)events;
+    if (status < 0)
+        pause_accepting(listener, status);
+    else
+        accept_some(listener, ACCEPTS_PER_TURN);
+}
+
+int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, const char *address, int port,
+                       int backlog)
+{
+    int socket = uvh_socket_listen(address, port, backlog);
+    if (socket < 0)
+        return socket;
+    int err = uvh_socket_watch_init(&listener->watch, loop, socket);
+    if (err != 0) {
+        uvh_socket_close(socket);
+        return err;
+    }
+    listener->paused = false;
+    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start checks. */
+    return uv_poll_start(&listener->watch.poll, UV_READABLE, on_poll);
+}
+
+void uvh_listener_resume(struct uvh_listener *listener)
+{
+    if (!listener->paused)
+        return;
+    listener->paused = false;
+    uv_poll_start(&listener->watch.poll, UV_READABLE, on_poll);
+}
+
+void uvh_listener_drain_queue(struct uvh_listener *listener)
+{
+    if (!listener->paused)
+        accept_some(listener, SOMAXCONN);
+}
+
+void uvh_listener_close(struct uvh_listener *listener, uv_close_cb closed)
+{
+    uvh_socket_watch_close(&listener->watch, closed);
+}

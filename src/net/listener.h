@@ -1,0 +1,40 @@
+/* A listening socket on a loop: hands over connections, and stops asking for a while when descriptors or memory run out.
+ *
+ * Always true: while paused the socket is not watched, so the loop does not spin on a queue it cannot empty. */
+#ifndef UVH_NET_LISTENER_H
+#define UVH_NET_LISTENER_H
+
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "net/socket_watch.h"
+
+struct uvh_listener;
+
+/* Gets an accepted, non-blocking socket and owns it. */
+typedef void (*uvh_listener_accept_cb)(struct uvh_listener *listener, int socket);
+/* Accepting failed with `code` and is paused until uvh_listener_resume. */
+typedef void (*uvh_listener_pause_cb)(struct uvh_listener *listener, int code);
+
+struct uvh_listener {
+    struct uvh_socket_watch watch;
+    struct uvh_list link; /* the owner's list */
+    void *owner;
+    uvh_listener_accept_cb on_accept;
+    uvh_listener_pause_cb on_pause;
+    bool paused;
+};
+
+/* Starts accepting. 0 or libuv's code; owner, on_accept and on_pause are set before. */
+int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, const char *address, int port,
+                       int backlog);
+
+/* Accepts again after a pause; harmless when not paused. */
+void uvh_listener_resume(struct uvh_listener *listener);
+
+/* Accepts what waits in the queue now; used once more before closing, so that nobody who is connected is dropped. */
+void uvh_listener_drain_queue(struct uvh_listener *listener);
+
+void uvh_listener_close(struct uvh_listener *listener, uv_close_cb closed);
+
+#endif

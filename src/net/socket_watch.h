@@ -1,0 +1,36 @@
+/* A socket on a loop: says when it can be read or written, and moves no byte itself.
+ *
+ * Always true: at most one of reading and writing is watched, because a connection whose answer does not leave is not read
+ * either; the owner's memory lives until `closed` has run. Built on uv_poll_t: see docs/architecture.md, "Sockets". */
+#ifndef UVH_NET_SOCKET_WATCH_H
+#define UVH_NET_SOCKET_WATCH_H
+
+#include <uv.h>
+
+enum uvh_interest {
+    UVH_WANT_NOTHING = 0, /* errors only: a reset is still noticed */
+    UVH_WANT_READ = 1,
+    UVH_WANT_WRITE = 2,
+};
+
+struct uvh_socket_watch {
+    uv_poll_t poll;
+    int socket;
+    unsigned char interest; /* enum uvh_interest */
+};
+
+/* The poll's callback finds its owner by UVH_CONTAINER_OF and asks uvh_socket_watch_ready what happened. */
+
+/* 0 or libuv's code; the socket stays the caller's on failure. Watches nothing yet. */
+int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket);
+
+/* Changes what is watched; costs nothing when it is watched already. 0 or libuv's code. */
+int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest interest, uv_poll_cb on_poll);
+
+/* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket. */
+enum uvh_interest uvh_socket_watch_ready(const struct uvh_socket_watch *watch, int status, int events);
+
+/* Closes the socket at once; `closed` runs later on the loop, then the watch's memory may go. */
+void uvh_socket_watch_close(struct uvh_socket_watch *watch, uv_close_cb closed);
+
+#endif

@@ -1,0 +1,54 @@
+/* Timeouts of one length as lists ordered by deadline: arming, re-arming and cancelling are O(1), and no connection owns a timer.
+ *
+ * Always true: all members of a list have the same timeout, and the clock never goes back, so the first member is the next to
+ * expire. A member is in exactly one list or in none. Time is an argument (milliseconds of the loop's clock). */
+#ifndef UVH_NET_TIMEOUTS_H
+#define UVH_NET_TIMEOUTS_H
+
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct uvh_timeout {
+    struct uvh_list link;
+    uint64_t deadline;
+};
+
+struct uvh_timeout_list {
+    struct uvh_list members;
+    uint64_t length_ms; /* UVH_TIMEOUT_NEVER: members never expire */
+};
+
+#define UVH_TIMEOUT_NEVER UINT64_MAX
+
+static inline void uvh_timeout_list_init(struct uvh_timeout_list *list, uint64_t length_ms)
+{
+    uvh_list_init(&list->members);
+    list->length_ms = length_ms;
+}
+
+static inline void uvh_timeout_init(struct uvh_timeout *timeout)
+{
+    uvh_list_init(&timeout->link);
+}
+
+/* Moves the timeout to the end of this list, from whichever it was in, with a new deadline. */
+static inline void uvh_timeout_arm(struct uvh_timeout_list *list, struct uvh_timeout *timeout, uint64_t now)
+{
+    timeout->deadline = list->length_ms == UVH_TIMEOUT_NEVER ? UVH_TIMEOUT_NEVER : now + list->length_ms;
+    uvh_list_remove(&timeout->link);
+    uvh_list_append(&list->members, &timeout->link);
+}
+
+static inline void uvh_timeout_cancel(struct uvh_timeout *timeout)
+{
+    uvh_list_remove(&timeout->link);
+}
+
+/* The first member, or NULL. */
+struct uvh_timeout *uvh_timeout_first(struct uvh_timeout_list *list);
+
+/* The first member whose deadline has come, or NULL. It stays in the list: the caller arms it anew or cancels it. */
+struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t now);
+
+#endif

@@ -1,0 +1,10 @@
+/* The calendar clock. Everything else gets its time as an argument, from the loop. */
+#ifndef UVH_PLATFORM_CLOCK_H
+#define UVH_PLATFORM_CLOCK_H
+
+#include <stdint.h>
+
+/* Milliseconds since 1970-01-01 00:00 UTC. */
+int64_t uvh_clock_unix_ms(void);
+
+#endif

@@ -1,0 +1,356 @@
+/* openat2 with RESOLVE_BENEATH where the kernel has it; elsewhere a walk that opens one name at a time without following links and
+ * resolves each link by hand in the text of the path. */
+#include "platform/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(SYS_openat2)
+#include <linux/openat2.h>
+#endif
+
+enum {
+    LOOK_FLAGS = O_PATH | O_CLOEXEC,
+    READ_FLAGS = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+    MAX_LINKS = 40,    /* as in the kernel */
+    MAX_CLIMBS = 256,  /* ".." in link targets; each costs a new walk */
+    BENEATH_TRIES = 4, /* the kernel says EAGAIN when something was renamed while it looked */
+};
+
+/* One result of a walk beside descriptors and errors: the path was rewritten, begin anew. */
+enum { WALK_AGAIN = INT_MIN };
+
+/* The path of a walk. Every name before the one being looked at is a real folder, not a link, in the current walk. */
+struct walk {
+    char path[PATH_MAX];
+    size_t length;
+    int links;
+    int climbs;
+};
+
+static int open_beneath_kernel(int root, const char *path, int flags)
+{
+#if defined(SYS_openat2)
+    struct open_how how;
+    memset(&how, 0, sizeof(how));
+    how.flags = (uint64_t)(unsigned)flags;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    int descriptor;
+    do
+        descriptor = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor < 0 ? -errno : descriptor;
+#else
+    (void)root, (void)path, (void)flags;
+    return -ENOSYS;
+#endif
+}
+
+/* Replaces path[from, to) by `size` bytes. */
+static int walk_splice(struct walk *walk, size_t from, size_t to, const char *text, size_t size)
+{
+    if (walk->length - (to - from) + size >= sizeof(walk->path))
+        return -ENAMETOOLONG;
+    memmove(walk->path + from + size, walk->path + to, walk->length - to + 1);
+    memcpy(walk->path + from, text, size);
+    walk->length = walk->length - (to - from) + size;
+    return WALK_AGAIN;
+}
+
+/* path[from, to) is "..": takes it out together with the name before it. Done in the text, because ".." of a folder that somebody
+ * moves meanwhile may lie anywhere. */
+static int walk_climb(struct walk *walk, size_t from, size_t to)
+{
+    while (from > 0 && walk->path[from - 1] == '/')
+        from--;
+    if (from == 0)
+        return -EXDEV;
+    if (++walk->climbs > MAX_CLIMBS)
+        return -ELOOP;
+    while (from > 0 && walk->path[from - 1] != '/')
+        from--;
+    while (walk->path[to] == '/')
+        to++;
+    return walk_splice(walk, from, to, "", 0);
+}
+
+/* Opens `name`, which must not be a link. */
+static int open_step(int folder, const char *name, int flags)
+{
+    int descriptor;
+    do
+        descriptor = openat(folder, name, flags | O_NOFOLLOW);
+    while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0)
+        return -errno;
+    struct stat status;
+    /* O_PATH opens a link itself; here that means somebody put it there since readlinkat. */
+    if ((flags & O_PATH) != 0 && (fstat(descriptor, &status) != 0 || S_ISLNK(status.st_mode))) {
+        close(descriptor);
+        return -ELOOP;
+    }
+    return descriptor;
+}
+
+/* One name of the path, path[from, to), in `folder`. Gives the opened descriptor, WALK_AGAIN or an error. */
+static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int flags)
+{
+    char name[NAME_MAX + 1];
+    char target[PATH_MAX];
+    if (to - from > NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(name, walk->path + from, to - from);
+    name[to - from] = '\0';
+    if (strcmp(name, ".") == 0)
+        return walk_splice(walk, from, walk->path[to] == '/' ? to + 1 : to, "", 0);
+    if (strcmp(name, "..") == 0)
+        return walk_climb(walk, from, to);
+    ssize_t size = readlinkat(folder, name, target, sizeof(target));
+    if (size >= 0) {
+        if (++walk->links > MAX_LINKS)
+            return -ELOOP;
+        if (size == 0)
+            return -ENOENT;
+        if (target[0] == '/')
+            return -EXDEV;
+        return walk_splice(walk, from, to, target, (size_t)size);
+    }
+    if (errno != EINVAL) /* EINVAL: it is no link */
+        return -errno;
+    bool last = walk->path[to] == '\0';
+    return open_step(folder, name, last ? flags : LOOK_FLAGS | O_DIRECTORY);
+}
+
+/* Walks the whole path once, holding one folder at a time. */
+static int walk_once(struct walk *walk, int root, int flags)
+{
+    int folder = root;
+    size_t from = 0;
+    int result;
+    for (;;) {
+        while (walk->path[from] == '/')
+            from++;
+        size_t to = from;
+        while (walk->path[to] != '\0' && walk->path[to] != '/')
+            to++;
+        if (to == from) { /* the path is empty or ended with a slash: the folder itself */
+            result = open_step(folder, ".", flags);
+            break;
+        }
+        result = walk_step(walk, folder, from, to, flags);
+        if (result < 0 || walk->path[to] == '\0')
+            break;
+        if (folder != root)
+            close(folder);
+        folder = result;
+        from = to;
+    }
+    if (folder != root)
+        close(folder);
+    return result;
+}
+
+static int open_beneath_walk(int root, const char *path, int flags)
+{
+    struct walk walk = {.length = strlen(path)};
+    if (walk.length >= sizeof(walk.path))
+        return -ENAMETOOLONG;
+    if (path[0] == '/')
+        return -EXDEV;
+    memcpy(walk.path, path, walk.length + 1);
+    int result;
+    do
+        result = walk_once(&walk, root, flags);
+    while (result == WALK_AGAIN);
+    return result;
+}
+
+static int open_beneath(const struct uvh_file_root *root, const char *path, int flags)
+{
+    if (!root->walk) {
+        for (int i = 0; i < BENEATH_TRIES; i++) {
+            int result = open_beneath_kernel(root->descriptor, path[0] == '\0' ? "." : path, flags);
+            if (result != -EAGAIN)
+                return result;
+        }
+    }
+    return open_beneath_walk(root->descriptor, path, flags);
+}
+
+static enum uvh_file_kind kind_of(mode_t mode)
+{
+    if (S_ISREG(mode))
+        return UVH_FILE_REGULAR;
+    if (S_ISDIR(mode))
+        return UVH_FILE_FOLDER;
+    return S_ISLNK(mode) ? UVH_FILE_LINK : UVH_FILE_OTHER;
+}
+
+static void facts_from(const struct stat *status, struct uvh_file_facts *facts)
+{
+    *facts = (struct uvh_file_facts){
+        .size = status->st_size > 0 ? (uint64_t)status->st_size : 0,
+        .inode = (uint64_t)status->st_ino,
+        .device = (uint64_t)status->st_dev,
+        .modified_seconds = (int64_t)status->st_mtim.tv_sec,
+        .changed_seconds = (int64_t)status->st_ctim.tv_sec,
+        .modified_nanoseconds = (uint32_t)status->st_mtim.tv_nsec,
+        .changed_nanoseconds = (uint32_t)status->st_ctim.tv_nsec,
+        .kind = kind_of(status->st_mode),
+    };
+}
+
+int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return -errno;
+    facts_from(&status, facts);
+    if (facts->kind == UVH_FILE_FOLDER && status.st_nlink == 0)
+        return -ENOENT;
+    return 0;
+}
+
+bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_facts *b)
+{
+    return a->size == b->size && a->inode == b->inode && a->device == b->device && a->kind == b->kind &&
+           a->modified_seconds == b->modified_seconds && a->modified_nanoseconds == b->modified_nanoseconds &&
+           a->changed_seconds == b->changed_seconds && a->changed_nanoseconds == b->changed_nanoseconds;
+}
+
+int uvh_file_root_open(struct uvh_file_root *root, const char *path)
+{
+    *root = (struct uvh_file_root){.descriptor = -1};
+    int descriptor = open(path, LOOK_FLAGS | O_DIRECTORY);
+    if (descriptor < 0)
+        return -errno;
+    root->descriptor = descriptor;
+    int probe = open_beneath_kernel(descriptor, ".", LOOK_FLAGS);
+    /* EPERM is how some sandboxes refuse a system call they do not know. */
+    root->walk = probe == -ENOSYS || probe == -EPERM;
+    if (probe >= 0)
+        close(probe);
+    return 0;
+}
+
+void uvh_file_root_close(struct uvh_file_root *root)
+{
+    if (root->descriptor >= 0)
+        close(root->descriptor);
+    root->descriptor = -1;
+}
+
+void uvh_file_root_force_walk(struct uvh_file_root *root)
+{
+    root->walk = true;
+}
+
+int uvh_file_look(const struct uvh_file_root *root, const char *path, struct uvh_file_facts *facts)
+{
+    int descriptor = open_beneath(root, path, LOOK_FLAGS);
+    if (descriptor < 0)
+        return descriptor;
+    int result = uvh_file_facts_of(descriptor, facts);
+    close(descriptor);
+    return result;
+}
+
+/* Takes over `opened` or fails with its error. */
+static int finish_open(int opened, int *descriptor, struct uvh_file_facts *facts)
+{
+    *descriptor = -1;
+    if (opened < 0)
+        return opened;
+    int result = uvh_file_facts_of(opened, facts);
+    if (result != 0) {
+        close(opened);
+        return result;
+    }
+    *descriptor = opened;
+    return 0;
+}
+
+int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descriptor,
+                  struct uvh_file_facts *facts)
+{
+    return finish_open(open_beneath(root, path, READ_FLAGS), descriptor, facts);
+}
+
+int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts)
+{
+    int opened = open(path, READ_FLAGS);
+    return finish_open(opened < 0 ? -errno : opened, descriptor, facts);
+}
+
+void uvh_file_close(int descriptor)
+{
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = pread(descriptor, (char *)data + done, size - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -errno;
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    return (int64_t)done;
+}
+
+static int list_entries(DIR *folder, uvh_file_name_cb each, void *arg)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL)
+            return -errno;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        struct stat status;
+        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        struct uvh_file_facts facts;
+        facts_from(&status, &facts);
+        int result = each(entry->d_name, &facts, arg);
+        if (result != 0)
+            return result;
+    }
+}
+
+int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each, void *arg)
+{
+    int descriptor = open_beneath(root, folder, READ_FLAGS | O_DIRECTORY);
+    if (descriptor < 0)
+        return descriptor;
+    DIR *stream = fdopendir(descriptor);
+    if (stream == NULL) {
+        int result = -errno;
+        close(descriptor);
+        return result;
+    }
+    int result = list_entries(stream, each, arg);
+    closedir(stream);
+    return result;
+}
+
+size_t uvh_file_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1024; /* the usual soft limit */
+    return limit.rlim_cur > INT_MAX ? INT_MAX : (size_t)limit.rlim_cur;
+}

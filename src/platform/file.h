@@ -1,0 +1,70 @@
+/* Files below one folder, for serving them: look, open, read, list, and never anything outside that folder.
+ *
+ * Preconditions of every path here: relative to the root, '/' between names, no NUL; "" is the root itself. Links are followed as
+ * long as each step stays beneath the root; an absolute link, or one that climbs out, gives -EXDEV. The kernel does that where it has
+ * openat2, otherwise a checked walk does. Nothing blocks on a FIFO or has an effect on a device: uvh_file_look opens nothing.
+ * Results are 0 or a negative errno, which is libuv's code. All functions: any thread; a root may be shared between threads. */
+#ifndef UVH_PLATFORM_FILE_H
+#define UVH_PLATFORM_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum uvh_file_kind {
+    UVH_FILE_REGULAR,
+    UVH_FILE_FOLDER,
+    UVH_FILE_LINK, /* only from uvh_file_list */
+    UVH_FILE_OTHER /* FIFO, socket, device */
+};
+
+struct uvh_file_facts {
+    uint64_t size; /* bytes */
+    uint64_t inode;
+    uint64_t device;
+    int64_t modified_seconds; /* of the content, since 1970 */
+    int64_t changed_seconds;  /* of content or attributes: cannot be set back by a program */
+    uint32_t modified_nanoseconds;
+    uint32_t changed_nanoseconds;
+    enum uvh_file_kind kind;
+};
+
+struct uvh_file_root {
+    int descriptor;
+    bool walk; /* no openat2 here: check every step in the program */
+};
+
+/* The folder stays the same one whatever happens to its path later. Links in `path` are the caller's own and followed. */
+int uvh_file_root_open(struct uvh_file_root *root, const char *path);
+void uvh_file_root_close(struct uvh_file_root *root);
+
+/* Uses the checked walk although the kernel has openat2: for tests. */
+void uvh_file_root_force_walk(struct uvh_file_root *root);
+
+/* What is there, without opening it. A folder that was removed while open is -ENOENT. */
+int uvh_file_look(const struct uvh_file_root *root, const char *path, struct uvh_file_facts *facts);
+
+/* Opens for reading; look first, so that only files and folders are opened (if one was swapped for a FIFO in between, this still
+ * returns at once). Close `*descriptor` with uvh_file_close. */
+int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descriptor,
+                  struct uvh_file_facts *facts);
+/* The same for any path of the file system, which is the caller's own choice: nothing is confined. */
+int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts);
+int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
+void uvh_file_close(int descriptor);
+
+/* True when both are the same file in the same state. */
+bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_facts *b);
+
+/* Reads `size` bytes from `offset`; returns how many there were (fewer only at the end of the file), or a negative errno. */
+int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset);
+
+/* Calls `each` for every name in a folder, in the system's order, without "." and "..". The facts are those of the name itself, so a link
+ * is UVH_FILE_LINK. A name that vanished meanwhile is left out. A result of `each` other than 0 ends the listing and is returned. */
+typedef int (*uvh_file_name_cb)(const char *name, const struct uvh_file_facts *facts, void *arg);
+int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each, void *arg);
+
+/* How many descriptors the process may have open. */
+size_t uvh_file_descriptor_limit(void);
+
+#endif

@@ -1,0 +1,241 @@
+/* Sockets on Linux and other POSIX systems. */
+#include "platform/socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/sendfile.h>
+#endif
+
+enum {
+    TRANSFER_MAX = 0x7ffff000, /* the most one Linux transfer moves */
+    KEEPALIVE_IDLE = 60,       /* seconds of silence before the first probe */
+    KEEPALIVE_INTERVAL = 15,   /* seconds between probes */
+    KEEPALIVE_PROBES = 4,
+};
+
+static int parse_address(const char *address, int port, struct sockaddr_storage *storage, socklen_t *length)
+{
+    memset(storage, 0, sizeof(*storage));
+    if (port < 0 || port > UINT16_MAX)
+        return -EINVAL;
+    struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)storage;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)storage;
+    if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons((uint16_t)port);
+        *length = sizeof(*v4);
+        return 0;
+    }
+    if (inet_pton(AF_INET6, address, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        *length = sizeof(*v6);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+static int make_nonblocking(int socket)
+{
+    int flags = fcntl(socket, F_GETFL);
+    if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(socket, F_SETFD, FD_CLOEXEC) < 0)
+        return -errno;
+    return 0;
+}
+
+static int set_option(int socket, int level, int option, int value)
+{
+    return setsockopt(socket, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
+}
+
+/* A client whose machine has gone says nothing; while a handler waits, nothing but these probes would find out. */
+static int set_keepalive(int listener)
+{
+    int err = set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
+    if (err == 0)
+        err = set_option(listener, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
+    if (err == 0)
+        err = set_option(listener, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
+    return err == 0 ? set_option(listener, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES) : err;
+}
+
+int uvh_socket_listen(const char *address, int port, int backlog)
+{
+    struct sockaddr_storage storage;
+    socklen_t length;
+    int err = parse_address(address, port, &storage, &length);
+    if (err != 0)
+        return err;
+    int listener = socket(storage.ss_family, SOCK_STREAM, 0);
+    if (listener < 0)
+        return -errno;
+    err = make_nonblocking(listener);
+    if (err == 0)
+        err = set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+    /* Connections inherit the following from their listener, which saves calls for each of them. */
+    if (err == 0)
+        err = set_option(listener, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (err == 0)
+        err = set_keepalive(listener);
+    /* Without this, "::" would or would not take IPv4 too, depending on the machine's settings. */
+    if (err == 0 && storage.ss_family == AF_INET6)
+        err = set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (err == 0 && bind(listener, (struct sockaddr *)&storage, length) != 0)
+        err = -errno;
+    if (err == 0 && listen(listener, backlog) != 0)
+        err = -errno;
+    if (err != 0) {
+        uvh_socket_close(listener);
+        return err;
+    }
+    return listener;
+}
+
+int uvh_socket_port(int socket)
+{
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof(storage);
+    if (getsockname(socket, (struct sockaddr *)&storage, &length) != 0)
+        return -errno;
+    if (storage.ss_family == AF_INET6)
+        return ntohs(((struct sockaddr_in6 *)(void *)&storage)->sin6_port);
+    return ntohs(((struct sockaddr_in *)(void *)&storage)->sin_port);
+}
+
+int uvh_socket_accept(int listener)
+{
+    for (;;) {
+#if defined(__linux__)
+        int socket = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (socket >= 0)
+            return socket;
+#else
+        int socket = accept(listener, NULL, NULL);
+        if (socket >= 0) {
+            int err = make_nonblocking(socket);
+            if (err == 0)
+                return socket;
+            close(socket);
+            return err;
+        }
+#endif
+        /* A connection that died in the queue is no reason to stop accepting the others. */
+        if (errno != EINTR && errno != ECONNABORTED)
+            return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    }
+}
+
+ssize_t uvh_socket_receive(int socket, void *data, size_t size)
+{
+    for (;;) {
+        ssize_t count = recv(socket, data, size, 0);
+        if (count >= 0)
+            return count;
+        if (errno != EINTR)
+            return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    }
+}
+
+ssize_t uvh_socket_send(int socket, uvhttp_slice_t first, uvhttp_slice_t second, bool more)
+{
+    int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+    for (;;) {
+        ssize_t count;
+        if (second.length == 0) {
+            count = send(socket, first.base, first.length, flags); /* a little cheaper than sendmsg */
+        } else {
+            struct iovec areas[2] = {
+                {(void *)(uintptr_t)first.base,  first.length },
+                {(void *)(uintptr_t)second.base, second.length}
+            };
+            struct msghdr message = {.msg_iov = areas, .msg_iovlen = 2};
+            count = sendmsg(socket, &message, flags);
+        }
+        if (count >= 0)
+            return count;
+        if (errno != EINTR)
+            return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    }
+}
+
+#if defined(__linux__)
+ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size)
+{
+    if (size > TRANSFER_MAX)
+        size = TRANSFER_MAX;
+    for (;;) {
+        off_t position = (off_t)offset;
+        ssize_t count = sendfile(socket, descriptor, &position, size);
+        if (count >= 0)
+            return count;
+        if (errno != EINTR)
+            return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    }
+}
+#else
+/* Elsewhere sendfile differs on every system; a copy through a small buffer is right on all of them. */
+ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size)
+{
+    char piece[16384];
+    ssize_t count;
+    do {
+        count = pread(descriptor, piece, size < sizeof(piece) ? size : sizeof(piece), (off_t)offset);
+    } while (count < 0 && errno == EINTR);
+    if (count <= 0)
+        return count == 0 ? 0 : -errno;
+    uvhttp_slice_t none = {NULL, 0};
+    return uvh_socket_send(socket, (uvhttp_slice_t){piece, (size_t)count}, none, false);
+}
+#endif
+
+void uvh_socket_end_sending(int socket)
+{
+    shutdown(socket, SHUT_WR);
+}
+
+void uvh_socket_close(int socket)
+{
+    /* Not repeated on EINTR: Linux has released the descriptor by then. */
+    close(socket);
+}
+
+void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
+{
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof(storage);
+    text[0] = '\0';
+    if (getpeername(socket, (struct sockaddr *)&storage, &length) != 0)
+        return;
+    const void *address = NULL;
+    if (storage.ss_family == AF_INET)
+        address = &((struct sockaddr_in *)(void *)&storage)->sin_addr;
+    else if (storage.ss_family == AF_INET6)
+        address = &((struct sockaddr_in6 *)(void *)&storage)->sin6_addr;
+    if (address == NULL || inet_ntop(storage.ss_family, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
+        text[0] = '\0';
+}
+
+bool uvh_socket_is_exhaustion(int code)
+{
+    return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM;
+}
+
+void uvh_socket_ignore_sigpipe(void)
+{
+    struct sigaction action;
+    if (sigaction(SIGPIPE, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+        action.sa_handler == SIG_DFL) {
+        action.sa_handler = SIG_IGN;
+        sigaction(SIGPIPE, &action, NULL);
+    }
+}

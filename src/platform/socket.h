@@ -1,0 +1,50 @@
+/* Stream sockets: the few calls uvhttp makes itself, because libuv has no sendfile beside a stream and because a readiness
+ * watcher costs less memory than a libuv stream (docs/architecture.md, "Sockets").
+ *
+ * Always true: sockets are non-blocking and close on exec; a call interrupted by a signal is repeated; nothing here raises
+ * SIGPIPE but sendfile (see uvh_socket_ignore_sigpipe). Results are 0 or a count, or a negative errno, which is libuv's code. */
+#ifndef UVH_PLATFORM_SOCKET_H
+#define UVH_PLATFORM_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <uvhttp/types.h>
+
+enum { UVH_SOCKET_ADDRESS_TEXT = 64 }; /* bytes that hold any address as text */
+
+/* A listening socket on a numeric IPv4 or IPv6 address; port 0 takes a free one. TCP_NODELAY is set and inherited. */
+int uvh_socket_listen(const char *address, int port, int backlog);
+
+/* The port a socket is bound to. */
+int uvh_socket_port(int socket);
+
+/* The next connection; -EAGAIN when none waits. */
+int uvh_socket_accept(int listener);
+
+/* Bytes received (0 = the peer has ended its side), -EAGAIN when none are there. */
+ssize_t uvh_socket_receive(int socket, void *data, size_t size);
+
+/* Bytes sent from two areas in this order with one system call; `more` says that more follows at once. */
+ssize_t uvh_socket_send(int socket, uvhttp_slice_t first, uvhttp_slice_t second, bool more);
+
+/* Bytes sent from `descriptor` at `offset`; 0 means the file ends there. */
+ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size);
+
+/* Ends the sending side; the receiving side stays open. */
+void uvh_socket_end_sending(int socket);
+
+void uvh_socket_close(int socket);
+
+/* The peer's address without port, or "" when it is not known any more. */
+void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);
+
+/* True for the codes that mean "no descriptor or memory left for a new socket". */
+bool uvh_socket_is_exhaustion(int code);
+
+/* Ignores SIGPIPE in the process if its action is the default one (which would end the process when a client vanishes). */
+void uvh_socket_ignore_sigpipe(void);
+
+#endif

@@ -1,0 +1,258 @@
+/* The life of a connection: accepted, watched, timed, closed. Bytes in are conn_rx.c, bytes out conn_tx.c. */
+#include "server/conn.h"
+
+#include <string.h>
+
+#include "platform/socket.h"
+#include "server/server.h"
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct uvh_conn *conn = UVH_CONTAINER_OF(poll, struct uvh_conn, watch.poll);
+    switch (uvh_socket_watch_ready(&conn->watch, status, events)) {
+    case UVH_WANT_READ:
+        uvh_conn_rx_readable(conn);
+        break;
+    case UVH_WANT_WRITE:
+        uvh_conn_tx_writable(conn);
+        break;
+    case UVH_WANT_NOTHING: /* only errors are watched: the client has reset the connection */
+        uvh_conn_close(conn);
+        break;
+    }
+    uvh_conn_check(conn);
+}
+
+/* The memory goes when libuv has let go of the handle and no exchange points here any more. */
+static void free_if_unused(struct uvh_conn *conn)
+{
+    if (!conn->handle_closed || conn->exchange != NULL)
+        return;
+    struct uvh_worker *worker = conn->worker;
+    uvh_slab_give(&worker->connections, conn);
+    worker->connection_count--;
+    uvh_server_connection_closed(worker->server);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct uvh_conn *conn = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_conn, watch.poll);
+    conn->handle_closed = true;
+    free_if_unused(conn);
+}
+
+static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, bool progress)
+{
+    bool linked = !uvh_list_empty(&conn->timeout.link);
+    if (linked && conn->timeout_class == class && !progress)
+        return;
+    conn->timeout_class = (unsigned char)class;
+    uvh_timeout_arm(&conn->worker->timeouts[class], &conn->timeout, uv_now(conn->worker->loop));
+}
+
+static void watch(struct uvh_conn *conn, enum uvh_interest interest)
+{
+    /* Fails only when the loop's table cannot grow, which for a socket that is in it already does not happen. */
+    if (uvh_socket_watch_want(&conn->watch, interest, on_poll) != 0)
+        uvh_conn_close(conn);
+}
+
+struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_conn *conn)
+{
+    struct uvh_arena arena;
+    struct uvh_h1_exchange *exchange = uvh_arena_begin(&arena, &conn->worker->arenas, sizeof(*exchange));
+    if (exchange == NULL)
+        return NULL;
+    memset(exchange, 0, offsetof(struct uvh_h1_exchange, base.match));
+    uvh_exchange_init(&exchange->base, conn->worker, &uvh_conn_protocol, arena);
+    uvhttp_head_init(&exchange->head, NULL, 0);
+    exchange->conn = conn;
+    exchange->base.match.route = NULL;
+    conn->exchange = exchange;
+    return exchange;
+}
+
+void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
+{
+    struct uvh_conn *conn = uvh_slab_take(&worker->connections);
+    if (conn == NULL || uvh_socket_watch_init(&conn->watch, worker->loop, socket) != 0) {
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s",
+                       uvhttp_strerror(UVHTTP_ENOMEM));
+        if (conn != NULL)
+            uvh_slab_give(&worker->connections, conn);
+        uvh_socket_close(socket);
+        return;
+    }
+    conn->worker = worker;
+    uvh_timeout_init(&conn->timeout);
+    worker->connection_count++;
+    worker->counters.active_connections++;
+    uvh_worker_watch_time(worker);
+    if (reject) {
+        worker->counters.rejected_connections++;
+        conn->unread = true; /* its request is on the way */
+        uvh_conn_rx_refuse(conn, 503, "too many connections");
+    }
+    uvh_conn_settle(conn, true);
+}
+
+void uvh_conn_close(struct uvh_conn *conn)
+{
+    if (conn->life == UVH_CONN_CLOSED)
+        return;
+    conn->life = UVH_CONN_CLOSED;
+    conn->worker->counters.active_connections--;
+    uvh_timeout_cancel(&conn->timeout);
+    if (conn->in.buffer != NULL)
+        uvh_buffer_unref(conn->in.buffer);
+    if (conn->out.buffer != NULL)
+        uvh_buffer_unref(conn->out.buffer);
+    conn->in.buffer = conn->out.buffer = NULL;
+    uvh_socket_watch_close(&conn->watch, on_handle_closed);
+    if (conn->exchange == NULL)
+        return;
+    if (conn->rx == UVH_RX_HEAD) { /* no request yet, so nobody to tell */
+        uvh_arena_release(&conn->exchange->base.arena);
+        conn->exchange = NULL;
+    } else {
+        uvh_exchange_finish(&conn->exchange->base, true); /* last: runs callbacks */
+    }
+}
+
+void uvh_conn_close_if_done(struct uvh_conn *conn)
+{
+    bool sent = conn->tx == UVH_TX_IDLE && conn->out.buffer == NULL;
+    /* An answer that was under way when the server began to drain has not said "close", but is the last all the same. */
+    bool last =
+        conn->close_after || (conn->worker->draining && conn->rx == UVH_RX_HEAD && conn->in.length == 0);
+    if (conn->life == UVH_CONN_CLOSED || !last || conn->exchange != NULL || !sent ||
+        conn->rx == UVH_RX_STOPPED)
+        return;
+    if (!conn->unread || conn->peer_ended) {
+        uvh_conn_close(conn);
+        return;
+    }
+    /* Closing with unread input would reset the connection, and the client might lose the answer (RFC 9112 section 9.6). */
+    uvh_socket_end_sending(conn->watch.socket);
+    conn->rx = UVH_RX_STOPPED;
+}
+
+void uvh_conn_settle(struct uvh_conn *conn, bool progress)
+{
+    if (conn->life == UVH_CONN_CLOSED)
+        return;
+    if (conn->tx != UVH_TX_IDLE) {
+        set_timeout(conn, UVH_TIMEOUT_WRITE, progress);
+        watch(conn, UVH_WANT_WRITE);
+        return;
+    }
+    bool keep_reading = !conn->peer_ended && conn->in.length < conn->worker->head_limits.max_size;
+    switch ((enum uvh_conn_rx)conn->rx) {
+    case UVH_RX_HEAD:
+        /* From its first byte a head has to be complete within one timeout, whatever progress it makes. */
+        if (conn->exchange != NULL) {
+            set_timeout(conn, UVH_TIMEOUT_HEADER, !conn->exchange->head_timed);
+            conn->exchange->head_timed = true;
+        } else
+            set_timeout(conn, UVH_TIMEOUT_IDLE, progress);
+        watch(conn, UVH_WANT_READ);
+        break;
+    case UVH_RX_BODY:
+        set_timeout(conn, UVH_TIMEOUT_BODY, progress);
+        watch(conn, UVH_WANT_READ);
+        break;
+    case UVH_RX_WAIT:
+        set_timeout(conn, UVH_TIMEOUT_WAIT, false);
+        watch(conn, keep_reading ? UVH_WANT_READ : UVH_WANT_NOTHING);
+        break;
+    case UVH_RX_STOPPED:
+        set_timeout(conn, UVH_TIMEOUT_LINGER, false);
+        watch(conn, UVH_WANT_READ);
+        break;
+    }
+}
+
+void uvh_conn_proceed(struct uvh_conn *conn)
+{
+    uvh_conn_close_if_done(conn);
+    uvh_conn_settle(conn, true);
+    /* Not here and now: the caller may be a handler's own callback, which does not expect other handlers to run in it. */
+    bool more = conn->in.length > 0 || conn->peer_ended;
+    if (conn->life == UVH_CONN_OPEN && conn->rx == UVH_RX_HEAD && conn->tx == UVH_TX_IDLE && more) {
+        set_timeout(conn, UVH_TIMEOUT_RESUME, true);
+        uvh_worker_resume_later(conn->worker);
+    }
+}
+
+void uvh_conn_continue(struct uvh_conn *conn)
+{
+    if (conn->life == UVH_CONN_CLOSED) {
+        free_if_unused(conn);
+        return;
+    }
+    conn->rx = UVH_RX_HEAD;
+    if (conn->corked)
+        return;
+    if (uvh_conn_tx_flush(conn) == 0)
+        uvh_conn_proceed(conn);
+}
+
+void uvh_conn_resume(struct uvh_conn *conn)
+{
+    uvh_conn_rx_kept(conn);
+    uvh_conn_check(conn);
+}
+
+void uvh_conn_timed_out(struct uvh_conn *conn)
+{
+    enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
+    bool wants_request = class == UVH_TIMEOUT_HEADER || class == UVH_TIMEOUT_BODY;
+    if (class != UVH_TIMEOUT_LINGER)
+        conn->worker->counters.timeouts++;
+    if (!wants_request) {
+        uvh_conn_close(conn);
+        return;
+    }
+    conn->unread = true;
+    uvh_conn_rx_refuse(conn, 408,
+                       class == UVH_TIMEOUT_HEADER ? "the request head took too long"
+                                                   : "the request body took too long");
+    uvh_conn_settle(conn, true);
+    uvh_conn_check(conn);
+}
+
+void uvh_conn_drain(struct uvh_conn *conn)
+{
+    bool idle = conn->life == UVH_CONN_OPEN && conn->rx == UVH_RX_HEAD && conn->tx == UVH_TX_IDLE &&
+                conn->in.length == 0;
+    if (!idle)
+        return;
+    uvh_conn_rx_readable(conn);
+    idle = conn->life == UVH_CONN_OPEN && conn->rx == UVH_RX_HEAD && conn->tx == UVH_TX_IDLE &&
+           conn->in.length == 0;
+    if (idle)
+        uvh_conn_close(conn);
+}
+
+void uvh_conn_check(const struct uvh_conn *conn)
+{
+#if defined(UVH_DEBUG_CHECKS)
+    if (conn->life == UVH_CONN_CLOSED) {
+        assert(conn->in.buffer == NULL && conn->out.buffer == NULL);
+        return;
+    }
+    assert(!conn->corked); /* only within an event */
+    assert((conn->in.buffer == NULL) == (conn->in.length == 0));
+    assert(conn->out.begin <= conn->out.end);
+    assert((conn->tx == UVH_TX_IDLE) == (conn->out.buffer == NULL) || conn->tx == UVH_TX_BODY);
+    assert(conn->tx != UVH_TX_BODY || conn->exchange != NULL);
+    assert(conn->rx != UVH_RX_BODY || conn->exchange != NULL);
+    assert(conn->rx != UVH_RX_WAIT || conn->exchange != NULL);
+    assert(conn->rx != UVH_RX_HEAD || (conn->exchange != NULL) == (conn->in.length > 0) ||
+           conn->timeout_class == UVH_TIMEOUT_RESUME || conn->tx != UVH_TX_IDLE);
+    assert(conn->rx != UVH_RX_STOPPED || (conn->exchange == NULL && conn->tx == UVH_TX_IDLE));
+    assert(!uvh_list_empty(&conn->timeout.link));
+#else
+    (void)conn;
+#endif
+}

@@ -1,0 +1,113 @@
+/* A connection: a socket, what has been received but not used, what is to be sent, and the exchange at work.
+ *
+ * Three small states that vary on their own; uvh_conn_check says which combinations are legal and runs after every event in debug
+ * builds. What a connection watches and which timeout it is under follow from them (uvh_conn_settle). An idle keep-alive connection
+ * is this struct and nothing else, so its size is asserted. */
+#ifndef UVH_SERVER_CONN_H
+#define UVH_SERVER_CONN_H
+
+#include <stdint.h>
+
+#include "net/socket_watch.h"
+#include "server/exchange.h"
+#include "server/h1_exchange.h"
+
+enum uvh_conn_life {
+    UVH_CONN_OPEN = 0,
+    UVH_CONN_CLOSED, /* the socket is closed; the memory waits for libuv and for the exchange */
+};
+
+enum uvh_conn_rx {
+    UVH_RX_HEAD = 0, /* between requests or within a head */
+    UVH_RX_BODY,
+    UVH_RX_WAIT,    /* the exchange has its request; what comes now is kept for later */
+    UVH_RX_STOPPED, /* nothing more will be understood; what comes is thrown away until the client notices */
+};
+
+enum uvh_conn_tx {
+    UVH_TX_IDLE = 0, /* everything handed over was sent; `out` may hold answers of this event */
+    UVH_TX_BODY,     /* the response's body follows what `out` holds */
+    UVH_TX_FLUSH,    /* the socket is full, `out` has the rest */
+};
+
+/* Bytes received and not used yet, in a buffer that is pinned for them. */
+struct uvh_conn_input {
+    struct uvh_buffer *buffer; /* NULL when there are none */
+    uint32_t offset;
+    uint32_t length;
+};
+
+/* Bytes to be sent, [begin, end) of a buffer. */
+struct uvh_conn_output {
+    struct uvh_buffer *buffer; /* NULL when there are none */
+    uint32_t begin;
+    uint32_t end;
+};
+
+struct uvh_conn {
+    struct uvh_socket_watch watch;
+    struct uvh_timeout timeout;
+    struct uvh_worker *worker;
+    struct uvh_h1_exchange *exchange; /* NULL between requests; there from the first byte of a head on */
+    struct uvh_conn_input in;
+    struct uvh_conn_output out;
+    uint32_t requests; /* on this connection so far */
+    unsigned char life;
+    unsigned char rx;
+    unsigned char tx;
+    unsigned char timeout_class;
+    bool corked : 1;      /* answers are being collected; whoever set it flushes */
+    bool peer_ended : 1;  /* the client has ended its side */
+    bool close_after : 1; /* no request is taken any more; close once everything is sent */
+    bool unread : 1;      /* the client may still be sending, so closing must linger */
+    bool handle_closed : 1;
+};
+
+/* 10,000 idle connections are to cost at most 512 bytes each, allocator and libuv's table included. */
+_Static_assert(sizeof(struct uvh_conn) <= 288, "an idle connection stays small");
+
+/* Takes over an accepted socket; closes it when memory ran out. `reject`: answer 503 and close. */
+void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
+
+/* Closes at once; an exchange at work is aborted. Harmless when closed already. */
+void uvh_conn_close(struct uvh_conn *conn);
+
+/* The timeout `conn` is under has expired. */
+void uvh_conn_timed_out(struct uvh_conn *conn);
+
+/* Deals with what was kept for later (RESUME class). */
+void uvh_conn_resume(struct uvh_conn *conn);
+
+/* The server drains: a connection without a request is closed, after one last look whether one has come. */
+void uvh_conn_drain(struct uvh_conn *conn);
+
+/* Brings interest and timeout in line with the states. Called at the end of every event; `progress` re-arms a timeout of the same class. */
+void uvh_conn_settle(struct uvh_conn *conn, bool progress);
+
+/* The exchange has been released: flushes, then goes on with the next request or closes. */
+void uvh_conn_continue(struct uvh_conn *conn);
+
+/* Closes (at once or lingering) when close_after is set and nothing is left to send. */
+void uvh_conn_close_if_done(struct uvh_conn *conn);
+
+/* Something was sent outside of reading: closes, or settles and sees to what has been received meanwhile. */
+void uvh_conn_proceed(struct uvh_conn *conn);
+
+/* Asserts that the states fit together. */
+void uvh_conn_check(const struct uvh_conn *conn);
+
+/* conn_rx.c: the socket is readable; bytes are at hand. */
+void uvh_conn_rx_readable(struct uvh_conn *conn);
+void uvh_conn_rx_kept(struct uvh_conn *conn);
+/* Refuses the request at hand, or the one that has not even begun, and closes after the answer. */
+void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail);
+
+/* conn_tx.c */
+extern const struct uvh_protocol uvh_conn_protocol;
+void uvh_conn_tx_writable(struct uvh_conn *conn);
+/* Sends what is collected. 0 when all is gone or the socket is full; negative when the connection is broken (and closed). */
+int uvh_conn_tx_flush(struct uvh_conn *conn);
+/* Appends bytes that stand outside an exchange (100 Continue). 0 or UVHTTP_ENOMEM. */
+int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length);
+
+#endif

@@ -1,0 +1,414 @@
+/* Bytes in: from the socket into the worker's buffer, there taken apart in place into requests, as many as have come.
+ *
+ * Handlers see slices of that buffer. Only what outlives the event is pinned: bytes that are no whole head yet, and the head of an
+ * exchange that is not answered yet. */
+#include "server/conn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "platform/socket.h"
+#include "server/server.h"
+
+enum {
+    MIN_READ = 2048,         /* the least room worth a read: most requests fit */
+    DISCARDS_PER_EVENT = 16, /* so that a client that never stops sending does not hold the loop */
+};
+
+/* A stretch of a buffer that is being taken apart. */
+struct span {
+    struct uvh_buffer *buffer; /* a reference is held while the span is worked on */
+    uint32_t offset;
+    uint32_t length;
+};
+
+static struct span take_kept(struct uvh_conn *conn)
+{
+    struct span kept = {conn->in.buffer, conn->in.offset, conn->in.length};
+    conn->in = (struct uvh_conn_input){NULL, 0, 0};
+    return kept;
+}
+
+/* Keeps the rest of a span for the next event and gives the span's reference back. `pinned`: somebody refers to its bytes. */
+static void keep_rest(struct uvh_conn *conn, struct span span, uint32_t used, bool pinned)
+{
+    struct uvh_buffer *buffer = span.buffer;
+    if (conn->life == UVH_CONN_OPEN && used < span.length) {
+        conn->in = (struct uvh_conn_input){buffer, span.offset + used, span.length - used};
+        return; /* the reference goes with it */
+    }
+    if (!pinned && buffer->used == span.offset + span.length)
+        buffer->used = span.offset; /* the next read may use the room again */
+    uvh_buffer_unref(buffer);
+}
+
+/* Without memory for an exchange there is still this much to say. */
+static void refuse_without_memory(struct uvh_conn *conn)
+{
+    static const char answer[] =
+        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    uvhttp_slice_t none = {NULL, 0};
+    uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "request refused: %s",
+                   uvhttp_strerror(UVHTTP_ENOMEM));
+    /* Answers to earlier requests first. */
+    if (uvh_conn_tx_flush(conn) == 0 && conn->tx == UVH_TX_IDLE)
+        uvh_socket_send(conn->watch.socket, (uvhttp_slice_t){answer, sizeof(answer) - 1}, none, false);
+    uvh_conn_close(conn);
+}
+
+void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    if (conn->life == UVH_CONN_CLOSED)
+        return;
+    if (exchange == NULL && (exchange = uvh_h1_exchange_new(conn)) == NULL) {
+        refuse_without_memory(conn);
+        return;
+    }
+    conn->rx = UVH_RX_WAIT;
+    conn->unread = true;
+    conn->close_after = true;
+    uvh_exchange_refuse(&exchange->base, status, detail);
+}
+
+static void refuse_reason(struct uvh_conn *conn, uvhttp_reason_t reason)
+{
+    conn->worker->counters.parse_errors++;
+    uvh_conn_rx_refuse(conn, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
+}
+
+static void refuse_too_large(struct uvh_conn *conn)
+{
+    uvh_conn_rx_refuse(conn, 413, "the body is larger than this resource takes");
+}
+
+/* The body is complete, or will not be read: the handler's turn. */
+static void run_exchange(struct uvh_conn *conn)
+{
+    conn->rx = UVH_RX_WAIT;
+    uvh_exchange_run(&conn->exchange->base);
+}
+
+/* The request is known, `length` bytes behind its head are at hand. Returns how many of them belong to it and are used. */
+static size_t start_request(struct uvh_conn *conn, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    const uvhttp_framing_t *framing = &exchange->base.request.framing;
+    uint64_t size = framing->content_length;
+    uvh_exchange_route(&exchange->base);
+    if (framing->body == UVHTTP_BODY_NONE || (framing->body == UVHTTP_BODY_LENGTH && size == 0)) {
+        exchange->request_complete = true;
+        run_exchange(conn);
+        return 0;
+    }
+    size_t limit = uvh_exchange_body_limit(&exchange->base);
+    bool has_route = exchange->base.match.route != NULL;
+    if (has_route && framing->body == UVHTTP_BODY_LENGTH && size > limit) {
+        refuse_too_large(conn);
+        return length;
+    }
+    if (framing->body == UVHTTP_BODY_LENGTH && size <= length) {
+        exchange->base.request.body = (uvhttp_slice_t){data, (size_t)size};
+        exchange->request_complete = true;
+        run_exchange(conn);
+        return (size_t)size;
+    }
+    if (!has_route) { /* 404 or 405 need no body; the answer closes the connection since the body is not read */
+        run_exchange(conn);
+        return 0;
+    }
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (framing->expect_continue && length == 0) {
+        if (uvh_conn_tx_append(conn, go_on, sizeof(go_on) - 1) != 0) {
+            uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+            return length;
+        }
+        conn->worker->counters.responses_1xx++;
+    }
+    uvh_bytes_init(&exchange->body, conn->worker->server->allocator, limit);
+    uvhttp_chunked_init(&exchange->chunked, (uint32_t)conn->worker->server->config.max_chunk_extension);
+    exchange->body_remaining = size;
+    conn->rx = UVH_RX_BODY;
+    return 0;
+}
+
+typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *, const char *, size_t,
+                                          const uvhttp_head_limits_t *);
+
+/* The inline table holds what clients send; a section with more fields is parsed again with a table of the limit's size. */
+static uvhttp_parse_result_t parse_fields(parse_fn parse, struct uvh_arena *arena, uvhttp_head_t *head,
+                                          const char *data, size_t length, const uvhttp_head_limits_t *limits,
+                                          bool *out_of_memory)
+{
+    uvhttp_parse_result_t result = parse(head, data, length, limits);
+    bool table_full = result == UVHTTP_PARSE_BAD && head->reason == UVHTTP_REASON_TOO_MANY_FIELDS &&
+                      head->field_capacity < limits->max_fields;
+    if (!table_full)
+        return result;
+    uvhttp_field_t *fields = uvh_arena_alloc(arena, limits->max_fields * sizeof(*fields));
+    if (fields == NULL) {
+        *out_of_memory = true;
+        return UVHTTP_PARSE_BAD;
+    }
+    uvhttp_head_init(head, fields, (uint16_t)limits->max_fields);
+    return parse(head, data, length, limits);
+}
+
+/* Returns the bytes used; 0 when the head is not complete. */
+static size_t take_head(struct uvh_conn *conn, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange; /* there already if the head has begun before */
+    if (exchange == NULL && (exchange = uvh_h1_exchange_new(conn)) == NULL) {
+        refuse_without_memory(conn);
+        return length;
+    }
+    bool out_of_memory = false;
+    uvhttp_reason_t reason = UVHTTP_REASON_NONE;
+    uvhttp_parse_result_t result =
+        parse_fields(uvhttp_request_head_parse, &exchange->base.arena, &exchange->head, data, length,
+                     &conn->worker->head_limits, &out_of_memory);
+    if (result == UVHTTP_PARSE_MORE)
+        return 0;
+    struct uvhttp_request *request = &exchange->base.request;
+    size_t head_size = exchange->head.size;
+    if (result == UVHTTP_PARSE_BAD)
+        reason = (uvhttp_reason_t)exchange->head.reason;
+    else
+        reason = uvhttp_request_framing(&exchange->head, &request->framing);
+    if (reason == UVHTTP_REASON_NONE)
+        reason = uvh_request_init(request, &exchange->base.arena, &exchange->head, &out_of_memory);
+    if (out_of_memory) {
+        uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+        return length;
+    }
+    if (reason != UVHTTP_REASON_NONE) {
+        refuse_reason(conn, reason);
+        return length;
+    }
+    conn->worker->counters.total_requests++;
+    conn->requests++;
+    return head_size + start_request(conn, data + head_size, length - head_size);
+}
+
+static void body_complete(struct uvh_conn *conn)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    exchange->base.request.body = (uvhttp_slice_t){exchange->body.data, exchange->body.length};
+    exchange->request_complete = true;
+    run_exchange(conn);
+}
+
+/* Stores a piece of the body; false when the request was refused over it. */
+static bool store_piece(struct uvh_conn *conn, const char *data, size_t length)
+{
+    struct uvh_bytes *body = &conn->exchange->body;
+    bool too_large = length > body->maximum - body->length;
+    if (!too_large && uvh_bytes_append(body, data, length) == 0)
+        return true;
+    if (too_large)
+        refuse_too_large(conn);
+    else
+        uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+    return false;
+}
+
+/* The trailer section is taken in one piece, like a head, and copied, because the handler sees it later than these bytes live. */
+static size_t take_trailers(struct uvh_conn *conn, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    uvhttp_head_t *trailers = exchange->trailers;
+    uvhttp_parse_result_t result =
+        uvhttp_trailers_parse(trailers, data, length, &conn->worker->trailer_limits);
+    if (result == UVHTTP_PARSE_MORE)
+        return 0;
+    if (result == UVHTTP_PARSE_BAD) {
+        refuse_reason(conn, (uvhttp_reason_t)trailers->reason);
+        return length;
+    }
+    size_t size = trailers->size;
+    if (trailers->field_count > 0) {
+        char *copy = uvh_arena_copy(&exchange->base.arena, data, size);
+        if (copy == NULL) {
+            uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+            return length;
+        }
+        trailers->base = copy;
+        exchange->base.request.trailers = trailers;
+        exchange->base.request.trailer_bytes = copy;
+    }
+    body_complete(conn);
+    return size;
+}
+
+static size_t take_chunked(struct uvh_conn *conn, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    if (exchange->trailers != NULL)
+        return take_trailers(conn, data, length);
+    size_t consumed = 0;
+    uvhttp_slice_t piece;
+    uvhttp_parse_result_t result = uvhttp_chunked_decode(&exchange->chunked, data, length, &consumed, &piece);
+    if (result == UVHTTP_PARSE_BAD) {
+        refuse_reason(conn, (uvhttp_reason_t)exchange->chunked.reason);
+        return length;
+    }
+    if (piece.length > 0 && !store_piece(conn, piece.base, piece.length))
+        return length;
+    if (exchange->chunked.remaining > exchange->body.maximum - exchange->body.length) {
+        refuse_too_large(conn); /* before the rest of the chunk comes */
+        return length;
+    }
+    if (result == UVHTTP_PARSE_MORE)
+        return consumed;
+    exchange->trailers = uvh_arena_alloc(&exchange->base.arena, sizeof(*exchange->trailers));
+    if (exchange->trailers == NULL) {
+        uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+        return length;
+    }
+    uvhttp_head_init(exchange->trailers, NULL, 0);
+    return consumed;
+}
+
+static size_t take_body(struct uvh_conn *conn, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    if (exchange->base.request.framing.body == UVHTTP_BODY_CHUNKED)
+        return take_chunked(conn, data, length);
+    size_t size = exchange->body_remaining < length ? (size_t)exchange->body_remaining : length;
+    if (!store_piece(conn, data, size))
+        return length;
+    exchange->body_remaining -= size;
+    if (exchange->body_remaining == 0)
+        body_complete(conn);
+    return size;
+}
+
+static bool wants_bytes(const struct uvh_conn *conn)
+{
+    return conn->life == UVH_CONN_OPEN && conn->tx == UVH_TX_IDLE && !conn->close_after &&
+           (conn->rx == UVH_RX_HEAD || conn->rx == UVH_RX_BODY);
+}
+
+/* An exchange that began in this buffer and goes on after the event needs its head's bytes. True when there is one. */
+static bool pin_head(struct uvh_conn *conn, struct uvh_buffer *buffer)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    if (exchange == NULL || exchange->pinned != NULL || conn->rx == UVH_RX_HEAD)
+        return false;
+    exchange->pinned = buffer;
+    uvh_buffer_ref(buffer);
+    return true;
+}
+
+/* Takes a span apart as far as it goes; answers are collected and leave together. */
+static void process(struct uvh_conn *conn, struct span span)
+{
+    char *data = span.buffer->data + span.offset;
+    uint32_t used = 0;
+    conn->corked = true;
+    while (used < span.length && wants_bytes(conn)) {
+        size_t taken = conn->rx == UVH_RX_HEAD ? take_head(conn, data + used, span.length - used)
+                                               : take_body(conn, data + used, span.length - used);
+        if (taken == 0 && conn->rx != UVH_RX_WAIT)
+            break;
+        used += (uint32_t)taken;
+    }
+    conn->corked = false;
+    if (used < span.length && conn->close_after)
+        conn->unread = true;
+    bool pinned = pin_head(conn, span.buffer);
+    keep_rest(conn, span, used, pinned);
+    /* When tx is not idle the socket is known to be full. */
+    if (conn->tx == UVH_TX_IDLE && uvh_conn_tx_flush(conn) != 0)
+        return;
+    uvh_conn_close_if_done(conn);
+    uvh_conn_settle(conn, true);
+}
+
+/* A span at the end of the worker's buffer that begins with what was kept, if anything, and has room behind it. */
+static struct span make_room(struct uvh_conn *conn)
+{
+    struct span kept = take_kept(conn);
+    struct uvh_buffer *current = conn->worker->receive_buffer;
+    bool continues = kept.buffer != NULL && kept.buffer == current &&
+                     kept.offset + kept.length == current->used &&
+                     current->capacity - current->used >= MIN_READ;
+    if (continues) /* nobody has received in between: the new bytes go right behind */
+        return kept;
+    struct uvh_buffer *buffer = uvh_worker_receive_buffer(conn->worker, kept.length + MIN_READ);
+    struct span span = {buffer, 0, kept.length};
+    if (buffer != NULL) {
+        uvh_buffer_ref(buffer);
+        span.offset = (uint32_t)buffer->used;
+        if (kept.length > 0)
+            memcpy(buffer->data + span.offset, kept.buffer->data + kept.offset, kept.length);
+        buffer->used = span.offset + kept.length;
+    }
+    if (kept.buffer != NULL)
+        uvh_buffer_unref(kept.buffer);
+    return span;
+}
+
+static void peer_has_ended(struct uvh_conn *conn)
+{
+    conn->peer_ended = true;
+    /* Ending its side is no goodbye: a request that is complete is still answered. One that is not can never be. */
+    if (conn->rx != UVH_RX_WAIT)
+        uvh_conn_close(conn);
+    else
+        uvh_conn_settle(conn, false);
+}
+
+/* Reads and throws away, until the client has closed or the linger timeout ends it. */
+static void discard(struct uvh_conn *conn)
+{
+    char waste[16384];
+    for (int i = 0; i < DISCARDS_PER_EVENT; i++) {
+        ssize_t count = uvh_socket_receive(conn->watch.socket, waste, sizeof(waste));
+        if (count == -EAGAIN)
+            return;
+        if (count <= 0) {
+            uvh_conn_close(conn);
+            return;
+        }
+    }
+}
+
+void uvh_conn_rx_readable(struct uvh_conn *conn)
+{
+    if (conn->rx == UVH_RX_STOPPED) {
+        discard(conn);
+        return;
+    }
+    struct span span = make_room(conn);
+    if (span.buffer == NULL) {
+        refuse_without_memory(conn);
+        return;
+    }
+    struct uvh_buffer *buffer = span.buffer;
+    ssize_t count =
+        uvh_socket_receive(conn->watch.socket, buffer->data + buffer->used, buffer->capacity - buffer->used);
+    if (count <= 0) {
+        keep_rest(conn, span, 0, false);
+        if (count == 0)
+            peer_has_ended(conn);
+        else if (count != -EAGAIN)
+            uvh_conn_close(conn);
+        return;
+    }
+    conn->worker->counters.bytes_received += (uint64_t)count;
+    span.length += (uint32_t)count;
+    buffer->used += (size_t)count;
+    process(conn, span);
+}
+
+void uvh_conn_rx_kept(struct uvh_conn *conn)
+{
+    if (conn->in.length > 0)
+        process(conn, take_kept(conn));
+    else
+        uvh_conn_settle(conn, true);
+    /* What is left now will never become a request. */
+    if (conn->peer_ended && conn->rx != UVH_RX_WAIT && conn->tx == UVH_TX_IDLE)
+        uvh_conn_close(conn);
+}

@@ -1,0 +1,334 @@
+/* Bytes out: responses become heads and bodies in one buffer, and leave with as few system calls as possible.
+ *
+ * While a receive event is worked on (`corked`) small answers are collected and leave together. A body that is not copied beside its head
+ * is sent straight from where it lies, by the same call as what was collected before it, or by sendfile. What the socket does
+ * not take stays, and the connection is not read until it has gone. */
+#include "server/conn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "codec/field.h"
+#include "codec/h1_encode.h"
+#include "platform/socket.h"
+#include "server/server.h"
+
+enum {
+    COPIED_BODY =
+        4096, /* bodies up to this size are copied beside their head, so that pipelined answers share a write */
+    FILE_PER_EVENT = 4 << 20, /* bytes of a file before other connections get their turn */
+    FILE_PER_CALL = 1 << 20,
+    FIXED_HEAD_SIZE = 256, /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
+};
+
+static uvhttp_slice_t out_slice(const struct uvh_conn *conn)
+{
+    if (conn->out.buffer == NULL)
+        return (uvhttp_slice_t){NULL, 0};
+    return (uvhttp_slice_t){conn->out.buffer->data + conn->out.begin, conn->out.end - conn->out.begin};
+}
+
+static void drop_out(struct uvh_conn *conn)
+{
+    if (conn->out.buffer != NULL)
+        uvh_buffer_unref(conn->out.buffer);
+    conn->out = (struct uvh_conn_output){NULL, 0, 0};
+}
+
+/* Makes room for `size` bytes behind `out`; UVHTTP_ENOMEM with nothing changed, UVHTTP_EGONE when the connection broke. */
+static int reserve(struct uvh_conn *conn, size_t size)
+{
+    struct uvh_conn_output *out = &conn->out;
+    if (out->buffer != NULL && out->buffer->capacity - out->end >= size)
+        return 0;
+    if (out->buffer != NULL && uvh_conn_tx_flush(conn) != 0)
+        return UVHTTP_EGONE;
+    uvhttp_slice_t pending = out_slice(conn);
+    struct uvh_buffer *buffer = uvh_buffer_take(&conn->worker->buffers, pending.length + size);
+    if (buffer == NULL)
+        return UVHTTP_ENOMEM;
+    if (pending.length > 0)
+        memcpy(buffer->data, pending.base, pending.length);
+    drop_out(conn);
+    *out = (struct uvh_conn_output){buffer, 0, (uint32_t)pending.length};
+    return 0;
+}
+
+int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length)
+{
+    int err = reserve(conn, length);
+    if (err != 0)
+        return err;
+    memcpy(conn->out.buffer->data + conn->out.end, bytes, length);
+    conn->out.end += (uint32_t)length;
+    return 0;
+}
+
+static size_t fields_size(const struct uvhttp_response *response)
+{
+    size_t size = response->content_type == NULL ? 0 : strlen(response->content_type) + 18;
+    for (uint16_t i = 0; i < response->header_count; i++)
+        size +=
+            response->headers[i].name.length + response->headers[i].value.length + UVH_H1_ENCODE_FIELD_EXTRA;
+    return size + (response->prepared == NULL ? 0 : response->prepared->lines.length);
+}
+
+static char *put(char *out, const char *bytes, size_t length)
+{
+    memcpy(out, bytes, length);
+    return out + length;
+}
+
+#define PUT(out, literal) put((out), (literal), sizeof(literal) - 1)
+
+static char *put_fields(char *out, const struct uvhttp_response *response)
+{
+    static const uvhttp_slice_t content_type = {"Content-Type", 12};
+    if (response->content_type != NULL) {
+        out = PUT(out, "Content-Type: ");
+        out = put(out, response->content_type, strlen(response->content_type));
+        out = PUT(out, "\r\n");
+    }
+    for (uint16_t i = 0; i < response->header_count; i++) {
+        const struct uvh_header *header = &response->headers[i];
+        if (response->content_type != NULL && uvh_field_name_equal(header->name, content_type))
+            continue;
+        out = put(out, header->name.base, header->name.length);
+        out = PUT(out, ": ");
+        out = put(out, header->value.base, header->value.length);
+        out = PUT(out, "\r\n");
+    }
+    if (response->prepared != NULL && response->prepared->lines.length > 0)
+        out = put(out, response->prepared->lines.data, response->prepared->lines.length);
+    return out;
+}
+
+/* Writes the head; the room was reserved. */
+static char *put_head(char *out, struct uvh_h1_exchange *exchange, uint64_t length, bool keep_alive)
+{
+    struct uvhttp_response *response = &exchange->base.response;
+    out += uvh_h1_encode_status_line(out, FIXED_HEAD_SIZE, response->status,
+                                     uvhttp_status_text(response->status));
+    out = put(out, uvh_worker_date_line(exchange->base.worker), UVH_DATE_LINE_SIZE);
+    out = put_fields(out, response);
+    /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known here. */
+    if (!uvh_response_is_bodiless(response->status)) {
+        out = PUT(out, "Content-Length: ");
+        out += uvh_h1_encode_number(out, length);
+        out = PUT(out, "\r\n");
+    }
+    if (!keep_alive)
+        out = PUT(out, "Connection: close\r\n");
+    else if (exchange->base.request.head->minor_version == 0)
+        out = PUT(out, "Connection: keep-alive\r\n");
+    return PUT(out, "\r\n");
+}
+
+static void count_response(struct uvh_worker *worker, int status)
+{
+    uvhttp_stats_t *counters = &worker->counters;
+    if (status < 300)
+        counters->responses_2xx++;
+    else if (status < 400)
+        counters->responses_3xx++;
+    else if (status < 500)
+        counters->responses_4xx++;
+    else
+        counters->responses_5xx++;
+}
+
+static bool may_keep_alive(const struct uvh_conn *conn, const struct uvh_h1_exchange *exchange)
+{
+    size_t most = conn->worker->server->config.max_requests_per_connection;
+    return exchange->request_complete && exchange->base.request.framing.keep_alive &&
+           !exchange->base.response.close_after && !conn->worker->draining &&
+           (most == 0 || conn->requests < most);
+}
+
+static int respond(struct uvh_exchange *base)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
+    struct uvh_conn *conn = exchange->conn;
+    struct uvhttp_response *response = &base->response;
+    struct uvh_body *body = &response->body;
+    bool head_only = (base->request.head != NULL && base->request.head->method == UVHTTP_METHOD_HEAD) ||
+                     uvh_response_is_bodiless(response->status);
+    uint64_t length = body->size;
+    bool copied = !head_only && body->source == UVH_BODY_MEMORY && length <= COPIED_BODY;
+    int err = reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + (copied ? (size_t)length : 0));
+    if (err != 0)
+        return err;
+    bool keep_alive = may_keep_alive(conn, exchange);
+    if (!keep_alive)
+        conn->close_after = true;
+    /* A client that did not ask to close may be sending its next request just now. */
+    if (!keep_alive && (!exchange->request_complete || base->request.framing.keep_alive))
+        conn->unread = true;
+    char *begin = conn->out.buffer->data + conn->out.end;
+    char *end = put_head(begin, exchange, length, keep_alive);
+    if (copied && length > 0)
+        end = put(end, body->base, (size_t)length);
+    conn->out.end += (uint32_t)(end - begin);
+    count_response(conn->worker, response->status);
+    if (copied || head_only || length == 0) {
+        uvh_exchange_finish(base, false);
+        return 0;
+    }
+    conn->tx = UVH_TX_BODY;
+    if (uvh_conn_tx_flush(conn) == 0 && !conn->corked)
+        uvh_conn_settle(conn, true);
+    return 0;
+}
+
+/* The sender's memory goes when its call returns, so what could not be sent is copied. False when memory ran out. */
+static bool own_rest(struct uvh_conn *conn, struct uvh_body *body)
+{
+    if (!body->transient)
+        return true;
+    char *copy = uvh_arena_text(&conn->exchange->base.arena, (size_t)body->size);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, body->base, (size_t)body->size);
+    body->base = copy;
+    body->transient = false;
+    return true;
+}
+
+/* Counts what was sent off `out` first and the body after it. */
+static void advance(struct uvh_conn *conn, size_t count)
+{
+    size_t from_out = out_slice(conn).length;
+    if (count < from_out)
+        from_out = count;
+    conn->out.begin += (uint32_t)from_out;
+    conn->worker->counters.bytes_sent += count;
+    if (conn->tx == UVH_TX_BODY && count > from_out) {
+        struct uvh_body *body = &conn->exchange->base.response.body;
+        body->base += count - from_out;
+        body->size -= count - from_out;
+    }
+}
+
+enum { SENT_ALL, SENT_SOME, BROKEN };
+
+/* Sends `out`, and the body if it lies in memory. */
+static int send_memory(struct uvh_conn *conn)
+{
+    uvhttp_slice_t first = out_slice(conn);
+    uvhttp_slice_t second = {NULL, 0};
+    bool file_follows = false;
+    if (conn->tx == UVH_TX_BODY) {
+        const struct uvh_body *body = &conn->exchange->base.response.body;
+        file_follows = body->source == UVH_BODY_FILE && body->size > 0;
+        if (body->source == UVH_BODY_MEMORY)
+            second = (uvhttp_slice_t){body->base, (size_t)body->size};
+    }
+    if (first.length == 0) {
+        first = second;
+        second.length = 0;
+    }
+    if (first.length == 0)
+        return SENT_ALL;
+    ssize_t count = uvh_socket_send(conn->watch.socket, first, second, file_follows);
+    if (count < 0)
+        return count == -EAGAIN ? SENT_SOME : BROKEN;
+    bool all = (size_t)count == first.length + second.length;
+    advance(conn, (size_t)count);
+    return all ? SENT_ALL : SENT_SOME; /* less than asked means that the socket is full */
+}
+
+static int send_file(struct uvh_conn *conn)
+{
+    if (conn->tx != UVH_TX_BODY || conn->exchange->base.response.body.source != UVH_BODY_FILE)
+        return SENT_ALL;
+    struct uvh_body *body = &conn->exchange->base.response.body;
+    uint64_t share = FILE_PER_EVENT;
+    while (body->size > 0 && share > 0) {
+        size_t size = body->size < FILE_PER_CALL ? (size_t)body->size : FILE_PER_CALL;
+        ssize_t count = uvh_socket_send_file(conn->watch.socket, body->descriptor, body->offset, size);
+        if (count == -EAGAIN)
+            return SENT_SOME;
+        if (count == 0)
+            uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
+                           uvhttp_request_path(&conn->exchange->base.request),
+                           uvhttp_strerror(UVHTTP_ETRUNCATED));
+        else if (count < 0 && count != -EPIPE && count != -ECONNRESET)
+            uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
+                           uvhttp_request_path(&conn->exchange->base.request), uvhttp_strerror((int)count));
+        if (count <= 0)
+            return BROKEN;
+        body->offset += (uint64_t)count;
+        body->size -= (uint64_t)count;
+        conn->worker->counters.bytes_sent += (uint64_t)count;
+        share -= (uint64_t)count < share ? (uint64_t)count : share;
+        if ((size_t)count < size)
+            return SENT_SOME;
+    }
+    return body->size == 0 ? SENT_ALL : SENT_SOME;
+}
+
+int uvh_conn_tx_flush(struct uvh_conn *conn)
+{
+    if (conn->life == UVH_CONN_CLOSED)
+        return UVHTTP_EGONE;
+    if (conn->out.buffer == NULL && conn->tx == UVH_TX_IDLE)
+        return 0;
+    int result = send_memory(conn);
+    if (result == SENT_ALL)
+        result = send_file(conn);
+    if (result == SENT_SOME) {
+        if (conn->tx != UVH_TX_BODY)
+            conn->tx = UVH_TX_FLUSH;
+        else if (!own_rest(conn, &conn->exchange->base.response.body))
+            result = BROKEN;
+    }
+    if (result == BROKEN) {
+        uvh_conn_close(conn);
+        return UVHTTP_EGONE;
+    }
+    if (out_slice(conn).length == 0)
+        drop_out(conn);
+    if (result == SENT_SOME)
+        return 0;
+    bool body_sent = conn->tx == UVH_TX_BODY;
+    conn->tx = UVH_TX_IDLE;
+    if (body_sent)
+        uvh_exchange_finish(&conn->exchange->base, false);
+    return conn->life == UVH_CONN_OPEN ? 0 : UVHTTP_EGONE;
+}
+
+void uvh_conn_tx_writable(struct uvh_conn *conn)
+{
+    if (uvh_conn_tx_flush(conn) == 0)
+        uvh_conn_proceed(conn);
+}
+
+static void abandon(struct uvh_exchange *base)
+{
+    uvh_conn_close(uvh_h1_exchange_of(base)->conn);
+}
+
+static void released(struct uvh_exchange *base)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
+    struct uvh_conn *conn = exchange->conn;
+    if (exchange->pinned != NULL)
+        uvh_buffer_unref(exchange->pinned);
+    if (exchange->body.data != NULL)
+        uvh_bytes_release(&exchange->body);
+    conn->exchange = NULL;
+    uvh_arena_release(&base->arena);
+    uvh_conn_continue(conn);
+}
+
+static void peer(struct uvh_exchange *base, char *text)
+{
+    uvh_socket_peer(uvh_h1_exchange_of(base)->conn->watch.socket, text);
+}
+
+const struct uvh_protocol uvh_conn_protocol = {
+    .respond = respond,
+    .abandon = abandon,
+    .released = released,
+    .peer = peer,
+};

@@ -1,0 +1,36 @@
+/* What HTTP/1.1 keeps for one exchange beyond the neutral part: the parsed head and how far the body has come.
+ *
+ * Always true: the head's bytes lie in a buffer that stays pinned (`pinned`) once the receive event that brought them is over. */
+#ifndef UVH_SERVER_H1_EXCHANGE_H
+#define UVH_SERVER_H1_EXCHANGE_H
+
+#include "base/bytes.h"
+#include "server/exchange.h"
+
+struct uvh_conn;
+
+struct uvh_h1_exchange {
+    struct uvh_conn *conn;
+    struct uvh_buffer *pinned;
+    struct uvh_bytes body;   /* a body that did not arrive in one piece with its head */
+    uint64_t body_remaining; /* bytes of a Content-Length body */
+    uvhttp_chunked_t chunked;
+    uvhttp_head_t *trailers; /* set when the last chunk was seen */
+    bool request_complete;   /* body and all */
+    bool head_timed;         /* the time for the head is running */
+    struct uvh_exchange base;
+    uvhttp_head_t head; /* behind the base's match: both are large and need no zeroing */
+};
+
+_Static_assert(sizeof(struct uvh_h1_exchange) <= UVH_ARENA_BLOCK_SIZE / 2,
+               "an exchange fits into its arena's first block");
+
+/* A new exchange of this connection, or NULL when memory ran out. */
+struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_conn *conn);
+
+static inline struct uvh_h1_exchange *uvh_h1_exchange_of(struct uvh_exchange *exchange)
+{
+    return UVH_CONTAINER_OF(exchange, struct uvh_h1_exchange, base);
+}
+
+#endif

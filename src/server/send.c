@@ -1,0 +1,144 @@
+/* The send functions: each describes a body and hands the response, then complete as a value, to the exchange's protocol. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/field.h"
+#include "codec/mime.h"
+#include "platform/file.h"
+#include "server/exchange.h"
+#include "server/server.h"
+
+static const char type_text[] = "text/plain; charset=utf-8";
+static const char type_html[] = "text/html; charset=utf-8";
+static const char type_json[] = "application/json";
+
+static int check_sendable(const struct uvhttp_response *response, int status, const char *content_type)
+{
+    if (response->state != UVH_RESPONSE_OPEN)
+        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    if (status != 0 && (status < 200 || status > 599))
+        return UVHTTP_EINVAL;
+    if (content_type != NULL && !uvh_field_value_valid((uvhttp_slice_t){content_type, strlen(content_type)}))
+        return UVHTTP_EHEADER;
+    return 0;
+}
+
+/* On failure the response is open as before and the body's release callback has run. */
+static int send_body(struct uvhttp_response *response, int status, const char *content_type,
+                     const struct uvh_body *body)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = check_sendable(response, status, content_type);
+    if (err != 0) {
+        if (body->release != NULL)
+            body->release(body->release_arg);
+        return err;
+    }
+    uint16_t status_before = response->status;
+    if (status != 0)
+        response->status = (uint16_t)status;
+    response->content_type = content_type;
+    response->body = *body;
+    response->state = UVH_RESPONSE_SENT;
+    uvh_exchange_hold(exchange);
+    err = exchange->protocol->respond(exchange);
+    if (err != 0 && !exchange->finished) {
+        response->state = UVH_RESPONSE_OPEN;
+        response->status = status_before;
+        uvh_response_release_body(response);
+    }
+    uvh_exchange_let_go(exchange);
+    return err;
+}
+
+int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type, const void *data,
+                         size_t size)
+{
+    return send_body(response, status, content_type,
+                     &(struct uvh_body){.base = data, .size = size, .descriptor = -1, .transient = true});
+}
+
+int uvhttp_response_send_static(uvhttp_response_t *response, int status, const char *content_type,
+                                const void *data, size_t size)
+{
+    return send_body(response, status, content_type,
+                     &(struct uvh_body){.base = data, .size = size, .descriptor = -1});
+}
+
+int uvhttp_response_send_borrowed(uvhttp_response_t *response, int status, const char *content_type,
+                                  const void *data, size_t size, uvhttp_release_cb release, void *arg)
+{
+    return send_body(
+        response, status, content_type,
+        &(struct uvh_body){
+            .base = data, .size = size, .descriptor = -1, .release = release, .release_arg = arg});
+}
+
+int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status, const char *content_type,
+                                    int descriptor, uint64_t offset, uint64_t size, uvhttp_release_cb release,
+                                    void *arg)
+{
+    return send_body(response, status, content_type,
+                     &(struct uvh_body){.source = UVH_BODY_FILE,
+                                        .descriptor = descriptor,
+                                        .offset = offset,
+                                        .size = size,
+                                        .release = release,
+                                        .release_arg = arg});
+}
+
+int uvhttp_response_send_text(uvhttp_response_t *response, int status, const char *text)
+{
+    return uvhttp_response_send(response, status, type_text, text, strlen(text));
+}
+
+int uvhttp_response_send_html(uvhttp_response_t *response, int status, const char *html)
+{
+    return uvhttp_response_send(response, status, type_html, html, strlen(html));
+}
+
+int uvhttp_response_send_json(uvhttp_response_t *response, int status, const char *json)
+{
+    return uvhttp_response_send(response, status, type_json, json, strlen(json));
+}
+
+int uvhttp_response_send_status(uvhttp_response_t *response, int status)
+{
+    char line[80];
+    if (uvh_response_is_bodiless(status))
+        return uvhttp_response_send(response, status, NULL, NULL, 0);
+    snprintf(line, sizeof(line), "%d %s\n", status, uvhttp_status_text(status));
+    return uvhttp_response_send_text(response, status, line);
+}
+
+int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char *location)
+{
+    if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308)
+        return UVHTTP_EINVAL;
+    int err = uvhttp_response_set_header(response, "Location", location);
+    return err != 0 ? err : uvhttp_response_send_status(response, status);
+}
+
+static void close_descriptor(void *arg)
+{
+    uvh_file_close((int)(intptr_t)arg);
+}
+
+int uvhttp_response_send_file(uvhttp_response_t *response, int status, const char *path)
+{
+    struct uvh_file_facts facts;
+    int descriptor;
+    int err = uvh_file_open_anywhere(path, &descriptor, &facts);
+    if (err != 0)
+        return err;
+    if (facts.kind != UVH_FILE_REGULAR) {
+        uvh_file_close(descriptor);
+        return UVHTTP_ENOTREG;
+    }
+    const char *type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
+    return uvhttp_response_send_descriptor(response, status, type, descriptor, 0, facts.size,
+                                           close_descriptor, (void *)(intptr_t)descriptor);
+}

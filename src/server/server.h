@@ -1,0 +1,80 @@
+/* The server: what is configured and frozen, its listeners, and its life from new to freed.
+ *
+ * Always true: `view` is the first member, so that uvhttp_server_t * and struct uvh_server * are the same address; config and router
+ * do not change once `life` is past UVH_SERVER_NEW. */
+#ifndef UVH_SERVER_SERVER_H
+#define UVH_SERVER_SERVER_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include <uvhttp/server.h>
+
+#include "net/listener.h"
+#include "server/worker.h"
+
+enum uvh_server_life {
+    UVH_SERVER_NEW = 0,
+    UVH_SERVER_RUNNING,
+    UVH_SERVER_DRAINING, /* no new connections; open exchanges may finish */
+    UVH_SERVER_CLOSING,  /* all connections are gone; handles are being closed */
+    UVH_SERVER_STOPPED,
+};
+
+struct uvh_middleware {
+    uvhttp_handler_cb handler;
+    void *arg;
+};
+
+/* Something the server frees with itself. */
+struct uvh_owned {
+    struct uvh_owned *next;
+    uvhttp_release_cb release;
+    void *arg;
+};
+
+struct uvh_server {
+    uvhttp_server_t view;
+    uvhttp_config_t config;
+    const uvhttp_allocator_t *allocator;
+    struct uvhttp_router *router;
+    struct uvh_middleware *middleware;
+    size_t middleware_count;
+    struct uvh_owned *owned;
+    struct uvh_worker worker;
+    struct uvh_list listeners;
+    int port; /* of the first listener */
+    uv_loop_t *loop;
+    uv_loop_t own_loop; /* used when the caller gave none */
+    bool owns_loop;
+    atomic_uchar life; /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
+    bool free_when_stopped;
+    size_t open_handles;     /* of the server and its worker, to be closed before it has stopped */
+    uv_async_t stop_request; /* uvhttp_server_stop from any thread */
+    uv_timer_t drain_timer;
+    uv_signal_t signals[2];
+    size_t signal_count;
+    uvhttp_stopped_cb on_stopped;
+    void *stopped_arg;
+};
+
+static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
+{
+    return (struct uvh_server *)(void *)server;
+}
+
+/* Writes a line to the configured log; control characters are escaped, long lines cut. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void uvh_server_log(struct uvh_server *server, uvhttp_log_level_t level, const char *format, ...);
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 0)))
+#endif
+void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
+                         va_list arguments);
+
+/* By the worker: a connection was closed for good. */
+void uvh_server_connection_closed(struct uvh_server *server);
+
+#endif

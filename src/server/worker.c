@@ -1,0 +1,127 @@
+/* Pools, timeouts and the date of one loop. */
+#include "server/worker.h"
+
+#include <string.h>
+
+#include "codec/http_date.h"
+#include "platform/clock.h"
+#include "server/conn.h"
+#include "server/server.h"
+
+enum {
+    TICK_MS = 250, /* how late a timeout may fire */
+    CONNECTIONS_PER_PAGE = 64,
+};
+
+static void on_tick(uv_timer_t *tick)
+{
+    struct uvh_worker *worker = UVH_CONTAINER_OF(tick, struct uvh_worker, tick);
+    uint64_t now = uv_now(worker->loop);
+    for (unsigned class = 0; class < UVH_TIMEOUT_CLASSES; class ++) {
+        struct uvh_timeout *expired;
+        while ((expired = uvh_timeout_expired(&worker->timeouts[class], now)) != NULL)
+            uvh_conn_timed_out(UVH_CONTAINER_OF(expired, struct uvh_conn, timeout));
+    }
+    /* Descriptors and memory may have come free elsewhere in the process. */
+    struct uvh_list *listeners = &worker->server->listeners;
+    for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
+        uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
+    if (worker->connection_count == 0)
+        uv_timer_stop(tick);
+}
+
+/* Takes the members of the moment only: a connection that comes back at once waits for the next turn. */
+static void on_resume(uv_idle_t *resume)
+{
+    struct uvh_worker *worker = UVH_CONTAINER_OF(resume, struct uvh_worker, resume);
+    struct uvh_list *waiting = &worker->timeouts[UVH_TIMEOUT_RESUME].members;
+    struct uvh_list batch;
+    uvh_list_init(&batch);
+    uvh_list_take_all(&batch, waiting);
+    while (!uvh_list_empty(&batch)) {
+        struct uvh_list *first = batch.next;
+        uvh_list_remove(first);
+        uvh_conn_resume(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
+    }
+    if (uvh_list_empty(waiting))
+        uv_idle_stop(resume);
+}
+
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loop_t *loop)
+{
+    const uvhttp_config_t *config = &server->config;
+    const uint64_t seconds = 1000;
+    worker->server = server;
+    worker->loop = loop;
+    uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
+    uvh_arena_pool_init(&worker->arenas, server->allocator);
+    uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_IDLE], config->keep_alive_timeout * seconds);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_HEADER], config->header_timeout * seconds);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_BODY], config->body_timeout * seconds);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WRITE], config->write_timeout * seconds);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_LINGER], config->linger_timeout * seconds);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WAIT], UVH_TIMEOUT_NEVER);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_RESUME], UVH_TIMEOUT_NEVER);
+    worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
+                                                 .max_target = (uint32_t)config->max_target_size,
+                                                 .max_fields = (uint32_t)config->max_header_count};
+    worker->trailer_limits = worker->head_limits;
+    worker->trailer_limits.max_size = (uint32_t)config->max_trailer_size;
+    int err = uv_timer_init(loop, &worker->tick);
+    return err != 0 ? err : uv_idle_init(loop, &worker->resume);
+}
+
+void uvh_worker_release(struct uvh_worker *worker)
+{
+    if (worker->receive_buffer != NULL)
+        uvh_buffer_unref(worker->receive_buffer);
+    worker->receive_buffer = NULL;
+    uvh_buffer_pool_release(&worker->buffers);
+    uvh_arena_pool_release(&worker->arenas);
+    uvh_slab_release(&worker->connections);
+}
+
+void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&worker->tick, closed);
+    uv_close((uv_handle_t *)&worker->resume, closed);
+}
+
+struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space)
+{
+    struct uvh_buffer *buffer = worker->receive_buffer;
+    if (buffer != NULL) {
+        if (buffer->refs == 1)
+            buffer->used = 0; /* nobody holds a piece of it any more */
+        if (buffer->capacity - buffer->used >= space)
+            return buffer;
+        uvh_buffer_unref(buffer);
+    }
+    worker->receive_buffer = uvh_buffer_take(&worker->buffers, space);
+    return worker->receive_buffer;
+}
+
+const char *uvh_worker_date_line(struct uvh_worker *worker)
+{
+    uint64_t now = uv_now(worker->loop);
+    if (UVH_LIKELY(now < worker->date_expires))
+        return worker->date_line;
+    int64_t unix_ms = uvh_clock_unix_ms();
+    memcpy(worker->date_line, "Date: ", 6);
+    uvh_http_date_format(unix_ms / 1000, worker->date_line + 6);
+    memcpy(worker->date_line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
+    worker->date_expires = now + (uint64_t)(1000 - unix_ms % 1000);
+    return worker->date_line;
+}
+
+void uvh_worker_watch_time(struct uvh_worker *worker)
+{
+    if (!uv_is_active((uv_handle_t *)&worker->tick))
+        uv_timer_start(&worker->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+void uvh_worker_resume_later(struct uvh_worker *worker)
+{
+    uv_idle_start(&worker->resume, on_resume);
+}

@@ -1,0 +1,73 @@
+/* A worker: one loop with everything its connections share: memory pools, timeouts, counters, the current date.
+ *
+ * Always true: used on the loop's thread only. Connections of one worker never touch another worker. */
+#ifndef UVH_SERVER_WORKER_H
+#define UVH_SERVER_WORKER_H
+
+#include <uv.h>
+
+#include <uvhttp/parser.h>
+#include <uvhttp/server.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/compiler.h"
+#include "base/slab.h"
+#include "net/timeouts.h"
+
+struct uvh_server;
+
+/* Which timeout a connection is under; each is one list. */
+enum uvh_timeout_class {
+    UVH_TIMEOUT_IDLE = 0, /* between requests */
+    UVH_TIMEOUT_HEADER,   /* a head has begun */
+    UVH_TIMEOUT_BODY,
+    UVH_TIMEOUT_WRITE,
+    UVH_TIMEOUT_LINGER, /* refused; the client may still be sending */
+    UVH_TIMEOUT_WAIT,   /* a handler has the request: never expires */
+    UVH_TIMEOUT_RESUME, /* has work to do in the next loop turn */
+    UVH_TIMEOUT_CLASSES
+};
+
+enum { UVH_DATE_LINE_SIZE = 37 }; /* "Date: " + 29 + CR LF */
+
+struct uvh_worker {
+    struct uvh_server *server;
+    uv_loop_t *loop;
+    struct uvh_slab connections;
+    struct uvh_arena_pool arenas;
+    struct uvh_buffer_pool buffers;
+    struct uvh_buffer *receive_buffer; /* the current one; NULL until needed */
+    struct uvh_timeout_list timeouts[UVH_TIMEOUT_CLASSES];
+    uv_timer_t tick;  /* looks at the timeouts; active while there is anything to time */
+    uv_idle_t resume; /* active while the RESUME list has members */
+    uvhttp_head_limits_t head_limits;
+    uvhttp_head_limits_t trailer_limits;
+    uvhttp_stats_t counters;
+    size_t connection_count; /* open or closing */
+    bool draining;
+    uint64_t date_expires; /* loop time from which `date_line` is old */
+    char date_line[UVH_DATE_LINE_SIZE];
+};
+
+/* 0 or libuv's code. The loop is the caller's. */
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loop_t *loop);
+/* Gives the pools back; every connection and handle is closed before. */
+void uvh_worker_release(struct uvh_worker *worker);
+/* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
+enum { UVH_WORKER_HANDLES = 2 };
+void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
+
+/* The receive buffer with at least `space` free bytes behind `used`; NULL when memory ran out. Borrowed. */
+struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space);
+
+/* "Date: ...\r\n", formatted at most once a second. */
+const char *uvh_worker_date_line(struct uvh_worker *worker);
+
+/* Has the members of the RESUME list looked at in the next loop turn. */
+void uvh_worker_resume_later(struct uvh_worker *worker);
+
+/* Starts the tick, which stops by itself when there is neither a connection nor a paused listener left. */
+void uvh_worker_watch_time(struct uvh_worker *worker);
+
+#endif

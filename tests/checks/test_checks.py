@@ -1,0 +1,330 @@
+"""Each check must find a deliberate violation of its rule, and must not find it before it is there.
+
+Every test works on a small project of its own in a temporary folder, with the tools and the settings of this checkout.
+"""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+SOUND = {
+    # A table of its own, so that a change of the real one needs no change here.
+    "tools/layers.txt": """# The table.
+public:   | |
+base:     public | xxhash.h |
+codec:    public base | |
+platform: public base | | posix
+route:    public base | |
+net:      public base platform | uv.h |
+app:      public | | posix
+examples: public | | posix
+tests:    * | * | posix
+""",
+    "include/uvhttp/types.h": """/* Types. */
+#ifndef UVHTTP_TYPES_H
+#define UVHTTP_TYPES_H
+
+#include <stddef.h>
+
+#define UVHTTP_EXPORT __attribute__((visibility("default")))
+
+#endif
+""",
+    "include/uvhttp/parser.h": """/* The parser. */
+#ifndef UVHTTP_PARSER_H
+#define UVHTTP_PARSER_H
+
+#include <uvhttp/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+UVHTTP_EXPORT size_t uvhttp_parse(const char *text);
+UVHTTP_EXPORT const char *
+uvhttp_parse_name_with_a_declaration_that_needs_two_lines_to_be_written_down(int number);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+""",
+    "src/base/text.h": """/* Text. */
+#ifndef UVH_BASE_TEXT_H
+#define UVH_BASE_TEXT_H
+
+#include <stddef.h>
+
+size_t uvh_text_length(const char *text);
+
+#endif
+""",
+    "src/base/text.c": """/* Text. */
+#include "base/text.h"
+
+#include <string.h>
+
+size_t uvh_text_length(const char *text)
+{
+    return strlen(text);
+}
+""",
+    "src/codec/parse.c": """/* The parser; it never calls strcpy(). */
+#include <uvhttp/parser.h>
+
+#include "base/text.h"
+
+size_t uvhttp_parse(const char *text)
+{
+    return uvh_text_length(text);
+}
+
+const char *uvhttp_parse_name_with_a_declaration_that_needs_two_lines_to_be_written_down(int number)
+{
+    return number ? "strcpy(" : "";
+}
+""",
+    "app/main.c": """/* The program. */
+#include <unistd.h>
+
+#include <uvhttp/parser.h>
+
+int main(void)
+{
+    return (int)uvhttp_parse("") + (int)getpid() * 0;
+}
+""",
+    "README.md": "# A project\n\nSee [the parser](include/uvhttp/parser.h).\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in SOUND.items():
+        write(tmp_path, name, text)
+    shutil.copy(ROOT / ".clang-format", tmp_path)
+    write(tmp_path, "tools/size_exceptions.txt", "# none\n")
+    return tmp_path
+
+
+def write(project, name, text):
+    path = project / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def run_check(project, name, *arguments):
+    """The exit code and the lines a check prints about a project."""
+    result = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools" / f"check_{name}.py", "--root", project, *arguments],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return result.returncode, result.stdout
+
+
+def assert_refused(project, check, name, text, *words):
+    """The project passes; with one more or changed file it fails, and the message has the file and the given words."""
+    assert run_check(project, check) == (0, "")
+    write(project, name, text)
+    code, output = run_check(project, check)
+    assert code == 1
+    lines = [line for line in output.splitlines() if name in line]
+    assert lines, output
+    for word in words:
+        assert any(word in line for line in lines), output
+
+
+@pytest.mark.parametrize("name, text, words", [
+    # Upwards, sideways, a private header in the program, third-party and system headers, nothing there, not from src/.
+    ("src/base/up.c", '#include "codec/parse.h"\n', ['there is no "codec/parse.h"']),
+    ("src/base/up.c", "#include <uv.h>\n", ["base may not include <uv.h>"]),
+    ("src/base/up.c", "#include <sys/socket.h>\n", ["base may not include <sys/socket.h>"]),
+    ("src/codec/io.c", "  #  include <unistd.h>\n", ["codec may not include <unistd.h>"]),
+    ("src/route/leak.c", '#include <uvhttp/types.h>\n\n#include "base/text.h"\n#include "codec/private.h"\n',
+     ["leak.c:4", 'there is no "codec/private.h"']),
+    ("app/inside.c", '#include "base/text.h"\n', ["app may not include base (base/text.h)"]),
+    ("examples/inside.c", '#include "base/text.h"\n', ["examples may not include base"]),
+    ("include/uvhttp/loop.h", "#include <uv.h>\n", ["public may not include <uv.h>"]),
+    ("include/uvhttp/private.h", '#include "base/text.h"\n', ["public may not include base"]),
+    ("src/base/near.c", '#include "text.h"\n', ["written from src/"]),
+    ("src/base/gone.c", "#include <uvhttp/gone.h>\n", ["there is no <uvhttp/gone.h>"]),
+    ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the folder extras"]),
+])
+def test_layers_refuse_an_include(project, name, text, words):
+    assert_refused(project, "layers", name, text, *words)
+
+
+def test_layers_refuse_an_edge_that_is_not_listed(project):
+    write(project, "src/codec/parse.h", "#include <stddef.h>\n")
+    assert_refused(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n', "route may not include codec")
+
+
+def test_layers_refuse_a_cycle_of_headers(project):
+    write(project, "src/base/one.h", "#include <stddef.h>\n")
+    write(project, "src/base/two.h", '#include "base/one.h"\n')
+    assert_refused(project, "layers", "src/base/one.h", '#include "base/two.h"\n', "circle", "src/base/two.h")
+
+
+def test_layers_refuse_a_cycle_of_folders(project):
+    changed = SOUND["tools/layers.txt"].replace("base:     public", "base:     public codec")
+    assert_refused(project, "layers", "tools/layers.txt", changed, "base -> codec -> base")
+
+
+def test_layers_ignore_an_include_in_a_comment(project):
+    write(project, "src/base/text.c", '/*\n#include "codec/gone.h"\n*/\n' + SOUND["src/base/text.c"])
+    assert run_check(project, "layers") == (0, "")
+
+
+def function_of(lines):
+    body = "    (void)0;\n" * lines
+    return f"/* Long. */\nint uvh_long(int number);\n\nint uvh_long(int number)\n{{\n{body}}}\n"
+
+
+def test_sizes_refuse_a_long_function(project):
+    write(project, "src/base/long.c", function_of(60))
+    assert_refused(project, "sizes", "src/base/long.c", function_of(61), "uvh_long has 61 lines")
+
+
+def test_sizes_refuse_a_long_file(project):
+    write(project, "src/base/long.c", "/* */\n" * 500)
+    assert_refused(project, "sizes", "src/base/long.c", "/* */\n" * 501, "501 lines")
+
+
+def test_sizes_accept_an_exception_with_a_reason(project):
+    write(project, "src/base/long.c", function_of(61))
+    write(project, "tools/size_exceptions.txt", "src/base/long.c:uvh_long -- one case for each letter\n")
+    assert run_check(project, "sizes") == (0, "")
+
+
+@pytest.mark.parametrize("line, words", [
+    ("src/base/long.c:uvh_long", ["not of the form"]),
+    ("src/base/text.c -- it was long once", ["needs no exception"]),
+])
+def test_sizes_refuse_an_exception_without_reason_or_use(project, line, words):
+    assert_refused(project, "sizes", "tools/size_exceptions.txt", line + "\n", *words)
+
+
+@pytest.mark.parametrize("call", ["strcpy(a, b)", "strcat(a, b)", "strncpy(a, b, 1)", "sprintf(a, b)", "vsprintf(a, b, c)",
+                                  "gets(a)", "strtok(a, b)", "alloca(1)", "atoi(a)", "usleep (1)", "sleep(1)", "uv_sleep(1)",
+                                  "nanosleep(a, b)"])
+@pytest.mark.parametrize("folder", ["src/base", "app", "tests/unit", "examples", "bench"])
+def test_banned_functions_are_refused(project, folder, call):
+    assert_refused(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n", "bad.c:4", "is banned")
+
+
+@pytest.mark.parametrize("line", ["int my_sleep(int a);", "x.sleep(1);", "x->sleep(1);", "// gets(a)", "snprintf(a, 1, b);",
+                                  "/* \" */ f(\"gets(\"); // \""])
+def test_what_only_looks_banned_passes(project, line):
+    write(project, "src/base/fine.c", line + "\n")
+    assert run_check(project, "banned") == (0, "")
+
+
+@pytest.mark.parametrize("line", ["#ifdef __linux__", "#if defined(_WIN32)", "# ifndef __APPLE__",
+                                  "#if FOO && \\\n    defined(__FreeBSD__)", "#elif defined(__unix__)"])
+@pytest.mark.parametrize("folder", ["src/net", "include/uvhttp", "app", "examples"])
+def test_a_system_condition_is_refused_outside_platform(project, folder, line):
+    write(project, "src/platform/system.c", f"{line}\n#endif\n")
+    assert_refused(project, "platform", f"{folder}/bad.h", f"{line}\n#endif\n", "belongs in src/platform")
+
+
+def test_other_conditions_pass(project):
+    write(project, "src/base/fine.h", "#if defined(__GNUC__) || __has_include(<x.h>) /* __linux__ */\n#endif\n")
+    assert run_check(project, "platform") == (0, "")
+
+
+@pytest.mark.parametrize("name, text, word", [
+    ("docs/a.md", "text \nmore\n", "white space at the end"),
+    ("docs/a.md", "text\r\nmore\n", "white space at the end"),
+    ("src/base/a.c", "\tint a;\n", "a tab"),
+    ("docs/a.md", "no end", "no end"),
+    ("src/base/a.c", "/* TO" + "DO: later */\n", "TO" + "DO"),
+    ("tests/wire/a.py", "# FIX" + "ME\n", "FIX" + "ME"),
+    ("docs/a.md", "run /ho" + "me/somebody/x\n", "path of one machine"),
+    ("CMakeLists.txt", 'set(a "/ro' + 'ot/x")\n', "path of one machine"),
+    ("docs/a.md", "[more](missing.md#part)\n", "leads nowhere"),
+])
+def test_hygiene_refuses(project, name, text, word):
+    assert run_check(project, "hygiene") == (0, "")
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_bytes(text.encode())
+    code, output = run_check(project, "hygiene")
+    assert code == 1
+    assert name in output and word in output
+
+
+def test_hygiene_leaves_fuzz_inputs_alone(project):
+    write(project, "tests/fuzz/corpus/head/spaces", "GET / \r\n\t")
+    assert run_check(project, "hygiene") == (0, "")
+
+
+@pytest.mark.parametrize("name, text, words", [
+    ("include/uvhttp/bad.h", "size_t uvhttp_size(void);\n", ["gcc -std=c11", "g++ -std=c++17", "g++ -std=c++20"]),
+    ("include/uvhttp/bad.h", "struct uvhttp_x {\n    int class;\n};\n", ["g++ -std=c++17", "g++ -std=c++20"]),
+    ("include/uvhttp/bad.h", "static inline int *uvhttp_x(void *p)\n{\n    return p;\n}\n", ["g++ -std=c++17"]),
+    ("src/codec/bad.h", "uint32_t uvh_number(void);\n", ["gcc -std=c11"]),
+    ("app/bad.h", "#include <uvhttp/types.h>\nbool f(void);\n", ["gcc -std=c11"]),
+])
+def test_headers_must_compile_alone(project, name, text, words):
+    assert_refused(project, "headers", name, text, "does not compile alone", *words)
+
+
+def test_format_is_checked(project):
+    assert_refused(project, "format", "src/base/bad.c", "int  a;\n", "src/base/bad.c:1: not formatted")
+
+
+def test_clang_must_accept_the_sources(project):
+    # GCC has no such warning.
+    bad = "int uvh_bad(int number);\n\nint uvh_bad(int number)\n{\n    number = number;\n    return number;\n}\n"
+    assert_refused(project, "clang", "src/base/bad.c", bad, "self-assign")
+
+
+def build_libraries(project, extra=""):
+    """Both libraries from the parser's sources, as the build makes them."""
+    write(project, "extra.c", extra)
+    for name in ("uvhttp", "uvhttp_parser"):
+        sources = ["src/base/text.c", "src/codec/parse.c", "extra.c"]
+        subprocess.run(["gcc", "-shared", "-fPIC", "-fvisibility=hidden", "-Iinclude", "-Isrc", *sources, "-o",
+                        f"lib{name}.so"], cwd=project, check=True)
+    return run_check(project, "symbols", "--libraries", project)
+
+
+def test_symbols_are_exactly_the_declared_ones(project):
+    assert build_libraries(project) == (0, "")
+
+
+def test_an_undeclared_symbol_is_refused(project):
+    code, output = build_libraries(project, '__attribute__((visibility("default"))) int uvh_leak(void)\n{\n    return 1;\n}\n')
+    assert code == 1
+    assert "libuvhttp.so: exports uvh_leak" in output
+    assert "libuvhttp_parser.so: exports uvh_leak" in output
+
+
+def test_a_declared_symbol_must_be_there(project):
+    header = SOUND["include/uvhttp/types.h"].replace("#endif", "UVHTTP_EXPORT int uvhttp_gone(void);\n\n#endif")
+    write(project, "include/uvhttp/types.h", header)
+    code, output = build_libraries(project)
+    assert code == 1
+    assert output == "include/uvhttp/types.h: uvhttp_gone is declared, but libuvhttp.so does not export it\n"
+
+
+def test_a_library_that_is_not_built_is_told(project):
+    code, output = run_check(project, "symbols", "--libraries", project)
+    assert code == 1
+    assert "libuvhttp.so: not built" in output
+
+
+def test_every_check_has_a_test_here():
+    names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
+    assert names == {"layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols"}
+
+
+def test_check_fails_when_one_check_fails(project):
+    write(project, "src/base/bad.c", "int  a;\n")
+    result = subprocess.run(["/usr/bin/python3", project / "tools/check.py", "format", "banned"], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")] == [
+        ["FAILED", "format"], ["ok", "banned"], "1 of 2 checks hold".split()]

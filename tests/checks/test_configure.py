@@ -1,0 +1,52 @@
+"""Configuring ends with a sentence that helps: the Debian package of a library that is missing, the value that is wrong."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def configure(tmp_path, *options, **environment):
+    """The error that configuring ends with, as one line; it must end with one."""
+    result = subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options], capture_output=True,
+                            text=True, env={**os.environ, **environment})
+    assert result.returncode != 0
+    return " ".join(result.stderr.split())
+
+
+def module(folder, name, version):
+    (folder / f"{name}.pc").write_text(f"Name: {name}\nDescription: a stand-in\nVersion: {version}\nLibs:\nCflags:\n")
+
+
+@pytest.mark.parametrize("present, package", [
+    ({}, "libuv1-dev"),
+    ({"libuv": "1.43.0"}, "libuv1-dev"),
+    ({"libuv": "1.44.0"}, "libxxhash-dev"),
+])
+def test_a_missing_library_is_named_by_its_package(tmp_path, present, package):
+    for name, version in present.items():
+        module(tmp_path, name, version)
+    assert f"Debian package: {package}" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
+
+
+def test_a_missing_cmocka_is_named_by_its_package(tmp_path):
+    module(tmp_path, "libuv", "1.44.0")
+    module(tmp_path, "libxxhash", "0.8.1")
+    assert "Debian package: libcmocka-dev" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
+
+
+def test_a_missing_mimalloc_is_named_by_its_package(tmp_path):
+    assert "Debian package: libmimalloc-dev" in configure(tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_mimalloc=ON")
+
+
+@pytest.mark.parametrize("options, words", [
+    (["-DUVHTTP_SANITIZER=address"], "'address'; allowed are asan, tsan, fuzz"),
+    (["-DUVHTTP_SANITIZER=asan"], "-DBUILD_WITH_MIMALLOC=OFF"),
+    (["-DUVHTTP_SANITIZER=fuzz", "-DBUILD_WITH_MIMALLOC=OFF", "-DCMAKE_C_COMPILER=gcc"], "Debian package: clang"),
+    (["-DENABLE_DEBUG=ON", "-DCMAKE_BUILD_TYPE=Release"], "leave one of them out"),
+])
+def test_a_wrong_option_is_explained(tmp_path, options, words):
+    assert words in configure(tmp_path, *options)

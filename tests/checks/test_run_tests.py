@@ -1,0 +1,127 @@
+"""The counting of `./dev test` must never turn a failure, a crash or a test that did not run into a pass."""
+
+import importlib.util
+import os
+import pathlib
+import select
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("run_tests", ROOT / "tools/run_tests.py")
+run_tests = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(run_tests)
+
+PROGRAM = """#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void passes(void **state) { (void)state; }
+static void fails(void **state) { (void)state; assert_int_equal(1, 2); }
+static void is_skipped(void **state) { (void)state; skip(); }
+static void ends_the_process(void **state) { (void)state; _Exit(%(code)s); }
+static int no_setup(void **state) { (void)state; return -1; }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {%(tests)s};
+    return cmocka_run_group_tests(tests, %(setup)s, NULL) %(result)s;
+}
+"""
+
+
+def count(tmp_path, tests, code="1", setup="NULL", result=""):
+    """What is counted of a real cmocka program with these tests."""
+    rows = ", ".join(f"cmocka_unit_test({test})" for test in tests)
+    (tmp_path / "main.c").write_text(PROGRAM % {"tests": rows, "code": code, "setup": setup, "result": result})
+    subprocess.run(["gcc", "-w", "main.c", "-o", "main", "-lcmocka"], cwd=tmp_path, check=True)
+    done = subprocess.run(["./main"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    counts = run_tests.count_cmocka("unit/x", "run" if done.returncode == 0 else "fail", done.stdout)
+    return counts.passed, counts.failed, counts.skipped
+
+
+@pytest.mark.parametrize("tests, wanted", [
+    (["passes", "passes"], (2, 0, 0)),
+    (["passes", "fails", "is_skipped"], (1, 1, 1)),
+    (["passes", "ends_the_process", "passes"], (0, 3, 0)),
+    (["is_skipped"], (0, 0, 1)),
+])
+def test_cmocka_is_counted(tmp_path, tests, wanted):
+    assert count(tmp_path, tests) == wanted
+
+
+def test_a_test_that_ends_the_process_with_success_has_failed(tmp_path):
+    assert count(tmp_path, ["passes", "ends_the_process", "passes"], code="0") == (0, 3, 0)
+
+
+def test_a_group_without_setup_has_failed(tmp_path):
+    passed, failed, _ = count(tmp_path, ["passes", "passes"], setup="no_setup")
+    assert passed == 0 and failed > 0
+
+
+def test_a_leak_found_at_the_end_is_a_failure(tmp_path):
+    # As LeakSanitizer does: all tests passed, but the exit code is not 0.
+    assert count(tmp_path, ["passes"], result="+ 23") == (1, 1, 0)
+
+
+def test_a_program_without_tests_is_a_failure():
+    counts = run_tests.count_cmocka("unit/x", "run", "")
+    assert (counts.passed, counts.failed) == (0, 1)
+
+
+def results(tmp_path, text):
+    path = tmp_path / "results.xml"
+    path.write_text(text)
+    return path
+
+
+def test_pytest_is_counted(tmp_path):
+    path = results(tmp_path, """<testsuites><testsuite>
+        <testcase classname="a" name="one"/><testcase classname="a" name="two"><failure message="x"/></testcase>
+        <testcase classname="a" name="three"><skipped/></testcase>
+        <testcase classname="a" name="four"/><testcase classname="a" name="four"><error/></testcase>
+        </testsuite></testsuites>""")
+    counts = run_tests.count_pytest("wire", path, 1)
+    assert counts.line() == "1 passed, 2 failed, 1 skipped"
+    assert counts.failures == ["a.two", "a.four"]
+
+
+@pytest.mark.parametrize("code", [2, 3, 5, -9])
+def test_a_pytest_that_ended_badly_is_a_failure(tmp_path, code):
+    path = results(tmp_path, '<testsuites><testsuite><testcase classname="a" name="one"/></testsuite></testsuites>')
+    assert run_tests.count_pytest("wire", path, code).failed == 1
+
+
+def test_missing_results_are_a_failure(tmp_path):
+    assert run_tests.count_pytest("wire", tmp_path / "none.xml", 0).failed == 1
+    assert run_tests.count_ctest("unit", tmp_path / "none.xml").failed == 1
+
+
+def test_what_a_test_left_running_is_ended(tmp_path):
+    # The left-over process holds a pipe, so its end is an event: the pipe's other side reads its end.
+    os.mkfifo(tmp_path / "held")
+    reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    command = ["sh", "-c", f"exec 3>'{tmp_path}/held'; sleep 1000 & exit 7"]
+    assert run_tests.run(command, tmp_path / "log", {}) == 7
+    ready, _, _ = select.select([reader], [], [], 60)
+    assert ready and os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_a_test_that_nobody_runs_is_found(tmp_path):
+    for name in ("unit/test_a.c", "wire/test_a.py", "wire/raw.py", "unit/test_b.py", "wire/test_b.c", "wire/deep/test_c.py",
+                 "new/test_d.c", "test_e.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert run_tests.unknown_tests(tmp_path) == ["new/test_d.c", "test_e.py", "unit/test_b.py", "wire/deep/test_c.py",
+                                                 "wire/test_b.c"]
+
+
+def test_the_line_is_as_promised():
+    assert run_tests.Counts(3, 0).line() == "3 passed, 0 failed"
+    assert run_tests.Counts(3, 1, 2).line() == "3 passed, 1 failed, 2 skipped"

@@ -1,0 +1,94 @@
+"""The set-up of `./dev` with a stand-in for the system: what it asks for, and when it stays quiet."""
+
+import os
+import pathlib
+import re
+import stat
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SERVE = "gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libmimalloc-dev".split()
+
+
+class System:
+    """A machine on which only the given packages are installed. What apt-get is told is in the file `asked`."""
+
+    def __init__(self, folder, installed, user="1000", sudo=False, apt="exit 0"):
+        self.folder = folder
+        self.asked = folder / "asked"
+        self.asked.write_text("")
+        words = " ".join(f"'ii ={name} '" for name in installed)
+        self.add("dpkg-query", f"printf '%s' {words}; exit 1")
+        self.add("id", f"echo {user}")
+        self.add("apt-get", f'echo "$@" >>"{self.asked}"; {apt}')
+        if sudo:
+            self.add("sudo", 'shift; exec "$@"')
+        else:
+            self.add("sudo", "exit 1")
+        self.add("env", 'shift; exec "$@"')
+
+    def add(self, name, body):
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def setup(self, command):
+        # In a folder of its own, for the log.
+        return subprocess.run(["/bin/sh", ROOT / "tools/setup.sh", command], cwd=self.folder, text=True, capture_output=True,
+                              env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+
+
+def test_nothing_is_said_when_all_is_there(tmp_path):
+    system = System(tmp_path, SERVE)
+    result = system.setup("serve")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert system.asked.read_text() == ""
+
+
+def test_without_rights_the_exact_command_is_told(tmp_path):
+    system = System(tmp_path, [name for name in SERVE if name not in ("cmake", "libuv1-dev")])
+    result = system.setup("serve")
+    assert result.returncode == 1
+    assert "    apt-get install --no-install-recommends cmake libuv1-dev\n" in result.stderr
+    assert system.asked.read_text() == ""
+
+
+@pytest.mark.parametrize("user, sudo", [("0", False), ("1000", True)])
+def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
+    system = System(tmp_path, SERVE[:-1], user, sudo)
+    result = system.setup("serve")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "Installing: libmimalloc-dev\n"
+    assert system.asked.read_text() == "install -y -q --no-install-recommends libmimalloc-dev\n"
+
+
+def test_old_package_lists_are_read_again(tmp_path):
+    apt = 'if [ "$1" = update ]; then touch updated; fi; [ -e updated ] || exit 100'
+    system = System(tmp_path, SERVE[:-1], "0", apt=apt)
+    result = system.setup("serve")
+    assert result.returncode == 0, result.stderr
+    assert [line.split()[0] for line in system.asked.read_text().splitlines()] == ["install", "update", "install"]
+
+
+def test_a_failed_installation_is_told(tmp_path):
+    system = System(tmp_path, SERVE[:-1], "0", apt="echo E: no such package; exit 100")
+    result = system.setup("serve")
+    assert result.returncode == 1
+    assert "E: no such package" in result.stderr and "could not be installed" in result.stderr
+
+
+def test_dev_lists_its_commands():
+    listed = subprocess.run(["./dev"], cwd=ROOT, capture_output=True, text=True)
+    assert listed.returncode == 0
+    commands = re.findall(r"^(\w+)\)$", (ROOT / "dev").read_text(), re.M)
+    assert {"serve", "test", "check", "bench", "fuzz", "fmt"} <= set(commands)
+    for command in commands:
+        assert re.search(rf"^  {command}\b", listed.stdout, re.M), command
+
+
+def test_dev_refuses_an_unknown_command():
+    result = subprocess.run(["./dev", "sevre"], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "'sevre'" in result.stderr

@@ -1,0 +1,304 @@
+/* Out of memory at every single allocation of a scenario: whichever fails, nothing crashes, nothing is left behind when the server
+ * is freed, and the client gets the right answer, a 503 or 500, or a closed connection. Each scenario runs with its first
+ * allocation failing, then its second, and so on until it needs no more; and once more with all later ones failing too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/fault_site.h"
+#include "support/stage.h"
+
+enum { MOST_PIECES = 6, MOST_ALLOCATIONS = 1000 };
+
+struct expected {
+    int status;
+    const char *body; /* NULL: only its size counts */
+    size_t size;
+};
+
+struct scenario {
+    const char *name;
+    const char *pieces[MOST_PIECES]; /* each is sent once the one before has been received */
+    size_t count;                    /* answers */
+    struct expected answers[3];      /* by turns when there are more */
+    bool closes;                     /* the server closes after the last one */
+    int send_buffer;                 /* the server's, so that an answer leaves in pieces; 0: the usual one */
+};
+
+static struct stage stage;
+static struct raw_client client;
+
+#define GET(path)  "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
+#define GET4(path) GET(path) GET(path) GET(path) GET(path)
+#define F4(n)      "X-" n "0: 0\r\nX-" n "1: 1\r\nX-" n "2: 2\r\nX-" n "3: 3\r\n"
+
+static const struct scenario scenarios[] = {
+    {.name = "a small answer",                                                         .pieces = {GET("/")},       .count = 1,                                 .answers = {{200, "hello", 0}}                                                                                                                                           },
+    {.name = "two requests one after the other",
+     .pieces = {GET("/"), GET("/")},
+     .count = 2,
+     .answers = {{200, "hello", 0}}                                                                                                                                                                                                                                                                                                     },
+    {.name = "sixteen pipelined",
+     .pieces = {GET4("/") GET4("/") GET4("/") GET4("/")},
+     .count = 16,
+     .answers = {{200, "hello", 0}}                                                                                                                                                                                                                                                                                                     },
+    {.name = "pipelined of two sizes",
+     .pieces = {GET("/") GET("/large") GET("/") GET("/large") GET("/") GET("/large")},
+     .count = 6,
+     .answers = {{200, "hello", 0}, {200, NULL, FAULT_SITE_LARGE}}                                                                                                                                                                                                                                                                      },
+    {.name = "fields and cookies",                                                     .pieces = {GET("/fields")}, .count = 1,                                 .answers = {{200, "{}", 0}}                                                                                                                                              },
+    {.name = "forty request fields",
+     .pieces = {"GET /d/a%20b/c/d?q=%41 HTTP/1.1\r\nHost: h\r\n" F4("a") F4("b") F4("c") F4("d") F4("e")
+                    F4("f") F4("g") F4("h") F4("i") F4("j") "\r\n"},
+     .count = 1,
+     .answers = {{200, "GET a b c/d A 41 0 - 127.0.0.1", 0}}                                                                                                                                                                                                                                                                            },
+    {.name = "a head in pieces",
+     .pieces = {"GET /d/1/", "2?q=3 HTTP/1.1\r\nHo", "st: h\r\n", "\r\n"},
+     .count = 1,
+     .answers = {{200, "GET 1 2 3 1 0 - 127.0.0.1", 0}}                                                                                                                                                                                                                                                                                 },
+    {.name = "a chunked body with trailers",
+     .pieces = {"POST /d/1/2?q=3 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+                "6;x=y\r\n world\r\n0\r\nX-Su", "m: 42\r\n\r\n"},
+     .count = 1,
+     .answers = {{200, "POST 1 2 3 2 11 42 127.0.0.1", 0}}                                                                                                                                                                                                                                                                              },
+    {.name = "waiting for 100 continue",
+     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+                "body"},
+     .count = 1,
+     .answers = {{200, "body", 0}}                                                                                                                                                                                                                                                                                                      },
+    {.name = "a body in pieces",
+     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n", "one ", "two ", "four"},
+     .count = 1,
+     .answers = {{200, "one two four", 0}}                                                                                                                                                                                                                                                                                              },
+    {.name = "a body in one piece and a request behind it",
+     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\none" GET("/")},
+     .count = 2,
+     .answers = {{200, "one", 0}, {200, "hello", 0}}                                                                                                                                                                                                                                                                                    },
+    {.name = "a large answer that is copied",
+     .pieces = {GET("/large")},
+     .count = 1,
+     .answers = {{200, NULL, FAULT_SITE_LARGE}}                                                                                                                                                                                                                                                                                         },
+    {.name = "a large file",
+     .pieces = {GET("/file")},
+     .count = 1,
+     .answers = {{200, NULL, FAULT_SITE_LARGE}}                                                                                                                                                                                                                                                                                         },
+    {.name = "a large answer that is copied and leaves in pieces",
+     .pieces = {GET("/large") GET("/")},
+     .count = 2,
+     .answers = {{200, NULL, FAULT_SITE_LARGE}, {200, "hello", 0}},
+     .send_buffer = 16384},
+    {.name = "a large file that leaves in pieces",
+     .pieces = {GET("/file") GET("/")},
+     .count = 2,
+     .answers = {{200, NULL, FAULT_SITE_LARGE}, {200, "hello", 0}},
+     .send_buffer = 16384},
+    {.name = "a redirect",                                                             .pieces = {GET("/redirect")},                                                                                       .count = 1,                                                                                                              .answers = {{308, NULL, 0}}                                                                                                                                                                                              },
+    {.name = "no route",                                                     .pieces = {GET("/nowhere")},                                                                               .count = 1,.answers = {{404, "404 Not Found\n", 0}}},
+    {.name = "another method",
+     .pieces = {"PUT / HTTP/1.1\r\nHost: h\r\n\r\n"},
+     .count = 1,
+     .answers = {{405, NULL, 0}}                                                                                                                                                                                                                                                                                    },
+    {.name = "options",
+     .pieces = {"OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\nOPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"},
+     .count = 2,
+     .answers = {{204, NULL, 0}}                                                                                                                                                                                                                                           },
+    {.name = "a handler that fails",                                                      .pieces = {GET("/einval")},                                                                                .count = 1,                                                                                             .answers = {{500, NULL, 0}}},
+    {.name = "a refused request",
+     .pieces = {"GET / HTTP/1.1\r\n\r\n"},
+     .count = 1,
+     .answers = {{400, NULL, 0}},
+     .closes = true},
+    {.name = "a refused chunk",
+     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "zz\r\n"},
+     .count = 1,
+     .answers = {{400, NULL, 0}},
+     .closes = true},
+    {.name = "a body that is too large",
+     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n"},
+     .count = 1,
+     .answers = {{413, NULL, 0}},
+     .closes = true},
+    {.name = "an answer after work on the pool",
+     .pieces = {GET("/deferred")},
+     .count = 1,
+     .answers = {{200, "worked", 0}}                                                                                                                                                                                                                                                                                                                     },
+    {.name = "requests pipelined behind work on the pool",
+     .pieces = {GET("/deferred") GET("/") GET("/deferred") GET("/")},
+     .count = 4,
+     .answers = {{200, "worked", 0}, {200, "hello", 0}}                                                                                                                                                                                                                                                                                                    },
+    {.name = "a small file of a folder",
+     .pieces = {GET("/static/small.txt"), GET("/static/small.txt")},
+     .count = 2,
+     .answers = {{200, "small", 0}}                                                                                                                                                                                                                                                                                 },
+    {.name = "a large file of a folder",
+     .pieces = {GET("/static/large.bin"), GET("/static/large.bin")},
+     .count = 2,
+     .answers = {{200, NULL, FAULT_SITE_LARGE}}                                                                                                                                                                                                                                                                                                     },
+    {.name = "a listing",                                               .pieces = {GET("/static/")},                                               .count = 1,                                                                                                                                               .answers = {{200, NULL, 0}}                                                                                                                                                                                                                                                                                         },
+    {.name = "a range",
+     .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\n\r\n"},
+     .count = 1,
+     .answers = {{206, "ma", 0}}},
+    {.name = "not modified",
+     .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n"},
+     .count = 1,
+     .answers = {{304, NULL, 0}}                                                                                                                                                                                                                                                                                                        },
+    {.name = "no such file",                                                           .pieces = {GET("/static/nothing")},                          .count = 1,                                                                                                                                               .answers = {{404, NULL, 0}}                                                                                                                                                                                                                                                                                                        },
+};
+
+static void assert_answers(const struct scenario *scenario, bool failed)
+{
+    size_t offset = 0, seen = 0, kinds = 0;
+    struct raw_answer answer;
+    while (kinds < 3 && scenario->answers[kinds].status != 0)
+        kinds++;
+    while (seen < scenario->count && raw_client_answer(&client, &offset, false, &answer)) {
+        if (answer.status < 200)
+            continue;
+        const struct expected *expected = &scenario->answers[seen++ % kinds];
+        if (failed && answer.status != expected->status &&
+            (answer.status == 503 || answer.status == 500)) /* said so: fine */
+            continue;
+        assert_int_equal(answer.status, expected->status);
+        size_t size = expected->body != NULL ? strlen(expected->body) : expected->size;
+        if (expected->body != NULL || expected->size != 0)
+            assert_int_equal(answer.body_length, size);
+        if (expected->body != NULL)
+            assert_memory_equal(answer.body, expected->body, size);
+        else if (expected->size == FAULT_SITE_LARGE)
+            assert_memory_equal(answer.body, fault_site.large, FAULT_SITE_LARGE);
+    }
+    if (!failed)
+        assert_int_equal(seen, scenario->count);
+    assert_true(seen == scenario->count || client.ended);
+}
+
+/* The scenario from connecting to the last answer, with the n-th allocation failing. True when there was one to fail. */
+static bool play(const struct scenario *scenario, size_t n, bool fail_on)
+{
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(fault_site_build(stage.server, &stage.heap.allocator), 0);
+    stage_listen(&stage);
+    if (scenario->send_buffer != 0)
+        stage_shrink_send_buffer(&stage, scenario->send_buffer);
+    fault_heap_arm(&stage.heap, n, fail_on);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    for (size_t i = 0; i < MOST_PIECES && scenario->pieces[i] != NULL; i++) {
+        raw_client_send_text(&client, scenario->pieces[i]);
+        for (int turn = 0; turn < 6; turn++) {
+            raw_client_step(&client, 1000);
+            stage_turn(&stage);
+        }
+    }
+    stage_drive_answers(&stage, &client, 100000, scenario->count);
+    bool failed = atomic_load(&stage.heap.failures) > 0;
+    assert_answers(scenario, failed);
+    if (scenario->closes && !failed)
+        stage_drive_to_end(&stage, &client, 1000);
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    assert_int_equal(fault_site.owned, 0);
+    assert_int_equal(fault_site.works, fault_site.jobs_done);
+    return failed;
+}
+
+static void play_all(void **state)
+{
+    const struct scenario *scenario = *state;
+    for (int fail_on = 0; fail_on < 2; fail_on++) {
+        size_t n = 1;
+        while (play(scenario, n, fail_on))
+            assert_true(++n < MOST_ALLOCATIONS);
+        assert_true(n > 3); /* a connection, an exchange and a buffer at least */
+    }
+}
+
+static bool waits_or_ended(void *arg)
+{
+    (void)arg;
+    return fault_site.waiting > 0 || client.ended;
+}
+
+static bool was_told(void *arg)
+{
+    (void)arg;
+    return fault_site.aborts >= fault_site.waiting;
+}
+
+static void a_client_that_goes_before_its_answer(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (size_t n = 1; failed; n++) {
+        stage_begin(&stage);
+        assert_non_null(stage_new_server(&stage));
+        assert_int_equal(fault_site_build(stage.server, &stage.heap.allocator), 0);
+        stage_listen(&stage);
+        fault_heap_arm(&stage.heap, n, false);
+        raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+        raw_client_send_text(&client, GET("/never"));
+        stage_drive(&stage, &client, 1000, waits_or_ended, NULL);
+        failed = atomic_load(&stage.heap.failures) > 0;
+        assert_true(failed || fault_site.waiting == 1);
+        raw_client_close(&client, true);
+        stage_drive(&stage, &client, 1000, was_told, NULL);
+        stage_end(&stage);
+        assert_int_equal(fault_site.aborts, fault_site.waiting);
+        assert_true(n < MOST_ALLOCATIONS);
+    }
+}
+
+/* From uvhttp_server_new_with to uvhttp_server_free: every call says so when it fails, and what was made before goes. */
+static void building_and_freeing(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (size_t n = 1; failed; n++) {
+        stage_begin(&stage);
+        fault_heap_arm(&stage.heap, n, false);
+        if (stage_new_server(&stage) != NULL) {
+            int err = fault_site_build(stage.server, &stage.heap.allocator);
+            if (err == 0)
+                err = uvhttp_server_listen(stage.server, "127.0.0.1", 0);
+            if (err == 0)
+                err = uvhttp_server_listen(stage.server, "127.0.0.1", 0);
+            assert_int_equal(err, atomic_load(&stage.heap.failures) > 0 ? UVHTTP_ENOMEM : 0);
+        }
+        failed = atomic_load(&stage.heap.failures) > 0;
+        stage_turns(&stage, 2);
+        stage_end(&stage);
+        assert_int_equal(fault_site.owned, 0);
+        assert_true(n < MOST_ALLOCATIONS);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return fault_site_prepare();
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return fault_site_clean();
+}
+
+int main(void)
+{
+    enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
+    struct CMUnitTest tests[SCENARIOS + 2] = {
+        cmocka_unit_test(building_and_freeing),
+        cmocka_unit_test(a_client_that_goes_before_its_answer),
+    };
+    for (size_t i = 0; i < SCENARIOS; i++)
+        tests[i + 2] = (struct CMUnitTest){.name = scenarios[i].name,
+                                           .test_func = play_all,
+                                           .initial_state = (void *)(uintptr_t)&scenarios[i]};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,318 @@
+/* What handlers may do and what the server does for them: order of middleware, refusals, declining, failing, answering twice, sending
+ * nothing wrong, and that every counter of uvhttp_stats_t says what happened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/stage.h"
+
+static struct stage stage;
+static struct raw_client client;
+static char trace[64]; /* who ran, in order */
+
+static void note(const char *name)
+{
+    assert_true(strlen(trace) + strlen(name) < sizeof(trace));
+    memcpy(trace + strlen(trace), name, strlen(name) + 1);
+}
+
+static int pass(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)response;
+    note(arg);
+    return UVHTTP_DECLINED;
+}
+
+static int guard(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *what = uvhttp_request_query(request, "guard");
+    note(arg);
+    if (what == NULL)
+        return UVHTTP_DECLINED;
+    if (strcmp(what, "refuse") == 0)
+        return uvhttp_response_send_status(response, 403);
+    if (strcmp(what, "fail") == 0)
+        return UVHTTP_EINVAL;
+    if (strcmp(what, "nomem") == 0)
+        return UVHTTP_ENOMEM;
+    if (strcmp(what, "sloppy") == 0) /* answers, and says that it has not */
+        uvhttp_response_send_status(response, 403);
+    return UVHTTP_DECLINED;
+}
+
+static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *what = uvhttp_request_query(request, "do");
+    note(arg);
+    if (what == NULL)
+        return uvhttp_response_send_text(response, 0, "done");
+    if (strcmp(what, "decline") == 0)
+        return UVHTTP_DECLINED;
+    if (strcmp(what, "fail") == 0) {
+        uvhttp_response_set_header(response, "X-Half", "made");
+        uvhttp_response_set_status(response, 201);
+        return UVHTTP_EHEADER;
+    }
+    if (strcmp(what, "twice") == 0) {
+        int err = uvhttp_response_send_text(response, 200, "first");
+        assert_int_equal(uvhttp_response_send_text(response, 200, "second"), UVHTTP_EANSWERED);
+        assert_int_equal(uvhttp_response_set_header(response, "X-A", "1"), UVHTTP_EANSWERED);
+        assert_int_equal(uvhttp_response_defer(response, NULL, NULL, NULL), UVHTTP_EANSWERED);
+        assert_false(uvhttp_response_open(response));
+        return err;
+    }
+    if (strcmp(what, "status") == 0) {
+        assert_int_equal(uvhttp_response_set_status(response, 202), 0);
+        assert_int_equal(uvhttp_response_send_text(response, 600, "x"), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_response_send_text(response, 100, "x"), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_response_send(response, 200, "a\r\nb: c", "x", 1), UVHTTP_EHEADER);
+        assert_int_equal(uvhttp_response_redirect(response, 200, "/"), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_response_redirect(response, 301, "/\r\nX: y"), UVHTTP_EHEADER);
+        assert_int_equal(uvhttp_response_send_file(response, 200, "/nowhere/at/all"), UV_ENOENT);
+        assert_int_equal(uvhttp_response_send_file(response, 200, "/"), UVHTTP_ENOTREG);
+        assert_int_equal(uvhttp_response_status(response), 202);
+        assert_true(uvhttp_response_open(response));
+        return uvhttp_response_send_text(response, 0, "still open");
+    }
+    assert_string_equal(what, "prepared");
+    uvhttp_prepared_t *prepared = uvhttp_prepared_new(NULL); /* empty, which is allowed */
+    uvhttp_response_use_prepared(response, prepared);
+    int err = uvhttp_response_send_text(response, 200, "prepared");
+    uvhttp_prepared_free(prepared);
+    return err;
+}
+
+static void begin(void)
+{
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    static char names[][8] = {"a", "b", "c", "h", "p"};
+    assert_int_equal(uvhttp_server_use(stage.server, pass, names[0]), 0);
+    assert_int_equal(uvhttp_server_use(stage.server, guard, names[1]), 0);
+    assert_int_equal(uvhttp_server_use(stage.server, pass, names[2]), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", handler, names[3]), 0);
+    assert_int_equal(
+        uvhttp_router_add(
+            uvhttp_server_router(stage.server),
+            &(uvhttp_route_t){
+                .method = "POST", .pattern = "/", .handler = handler, .arg = names[4], .max_body_size = 4}),
+        0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    trace[0] = '\0';
+}
+
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
+static void ask(const char *method, const char *target)
+{
+    char request[256];
+    snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n\r\n", method, target);
+    raw_client_send_text(&client, request);
+}
+
+static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *target;
+        int status;
+        const char *trace, *body;
+    } cases[] = {
+        {"GET",     "/",                     200, "abch", "done"                       },
+        {"POST",    "/",                     200, "abcp", "done"                       },
+        {"GET",     "/?guard=refuse",        403, "ab",   "403 Forbidden\n"            },
+        {"GET",     "/?guard=fail",          500, "ab",   "500 Internal Server Error\n"},
+        {"GET",     "/?guard=nomem",         503, "ab",   "503 Service Unavailable\n"  },
+        {"GET",     "/?guard=sloppy",        403, "ab",   "403 Forbidden\n"            },
+        {"GET",     "/nowhere",              404, "abc",  "404 Not Found\n"            },
+        {"GET",     "/nowhere?guard=refuse", 403, "ab",   "403 Forbidden\n"            },
+        {"DELETE",  "/",                     405, "abc",  "405 Method Not Allowed\n"   },
+        {"OPTIONS", "/",                     204, "abc",  ""                           },
+        {"OPTIONS", "*",                     204, "abc",  ""                           },
+        {"PURGE",   "/",                     501, "abc",  "501 Not Implemented\n"      },
+        {"TRACE",   "/",                     501, "abc",  "501 Not Implemented\n"      },
+        {"GET",     "/?do=decline",          404, "abch", "404 Not Found\n"            },
+        {"GET",     "/?do=fail",             500, "abch", "500 Internal Server Error\n"},
+        {"GET",     "/?do=twice",            200, "abch", "first"                      },
+        {"GET",     "/?do=status",           202, "abch", "still open"                 },
+        {"GET",     "/?do=prepared",         200, "abch", "prepared"                   },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        struct raw_answer answer;
+        size_t offset = 0;
+        char half[16];
+        begin();
+        ask(cases[i].method, cases[i].target);
+        assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_string_equal(trace, cases[i].trace);
+        assert_int_equal(answer.status, cases[i].status);
+        assert_int_equal(answer.body_length, strlen(cases[i].body));
+        assert_memory_equal(answer.body, cases[i].body, answer.body_length);
+        assert_int_equal(offset, client.received);
+        assert_false(raw_answer_field(&answer, "X-Half", half, sizeof(half)));
+        assert_int_equal(stage.errors_logged,
+                         strstr(cases[i].target, "fail") != NULL || strstr(cases[i].target, "nomem") != NULL);
+        end();
+    }
+}
+
+/* ---- counters ---- */
+
+static void every_counter_counts_its_own(void **state)
+{
+    (void)state;
+    begin();
+    ask("GET", "/");
+    ask("HEAD", "/");
+    ask("OPTIONS", "/");
+    ask("GET", "/nowhere");
+    ask("GET", "/?do=fail");
+    raw_client_send_text(&client,
+                         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+    size_t sent = client.out_length + 2 + strlen("GET / HTTP/1.1\r\n\r\n");
+    for (int turn = 0; turn < 10; turn++) {
+        raw_client_step(&client, 10000);
+        stage_turn(&stage);
+    }
+    raw_client_send_text(&client, "ab");
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\n\r\n"); /* without Host: refused */
+    stage_drive_to_end(&stage, &client, 10000);
+    const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
+    assert_true(stats->total_connections == 1);
+    assert_true(stats->rejected_connections == 0);
+    assert_true(stats->total_requests == 6);
+    assert_true(stats->responses_1xx == 1);
+    assert_true(stats->responses_2xx == 4);
+    assert_true(stats->responses_3xx == 0);
+    assert_true(stats->responses_4xx == 2);
+    assert_true(stats->responses_5xx == 1);
+    assert_true(stats->parse_errors == 1);
+    assert_true(stats->timeouts == 0);
+    assert_true(stats->aborted_exchanges == 0);
+    assert_true(stats->bytes_received == sent);
+    assert_true(stats->bytes_sent == client.received);
+    raw_client_close(&client, false);
+    stage_turns(&stage, 10);
+    assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
+    end();
+}
+
+static void idle_connections_are_those_without_a_request(void **state)
+{
+    (void)state;
+    struct raw_client fresh, partial;
+    begin();
+    raw_client_connect(&fresh, uvhttp_server_port(stage.server), 0);
+    raw_client_connect(&partial, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&partial, "GET / ");
+    raw_client_step(&partial, 0);
+    ask("GET", "/");
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    stage_turns(&stage, 5);
+    const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
+    assert_true(stats->active_connections == 3);
+    assert_true(stats->idle_connections == 2);
+    raw_client_close(&fresh, false);
+    stage_turns(&stage, 5);
+    assert_true(uvhttp_server_stats(stage.server)->active_connections == 2);
+    assert_true(uvhttp_server_stats(stage.server)->idle_connections == 1);
+    raw_client_close(&partial, false);
+    end();
+}
+
+static void connections_beyond_the_most_are_told_so(void **state)
+{
+    (void)state;
+    struct raw_client second;
+    stage_begin(&stage);
+    stage.config->max_connections = 1;
+    assert_non_null(stage_new_server(&stage));
+    static char name[] = "h";
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", handler, name), 0);
+    stage_listen(&stage);
+    trace[0] = '\0';
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    stage_turns(&stage, 3);
+    raw_client_connect(&second, uvhttp_server_port(stage.server), 0);
+    stage_drive_to_end(&stage, &second, 1000);
+    assert_memory_equal(second.data, "HTTP/1.1 503 ", 13);
+    raw_client_close(&second, false);
+    stage_turns(&stage, 5);
+    ask("GET", "/"); /* the first is none the worse for it */
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    raw_client_close(&client, false);
+    stage_turns(&stage, 5);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0); /* and there is room again */
+    ask("GET", "/");
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
+    const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
+    assert_true(stats->total_connections == 3);
+    assert_true(stats->rejected_connections == 1);
+    assert_true(stats->responses_5xx == 1);
+    end();
+}
+
+static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd",                                     200},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n",                                         413},
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n",
+         200                                                                                                   },
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\n",                413},
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        begin();
+        raw_client_send_text(&client, cases[i].request);
+        assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+        char expected[16];
+        snprintf(expected, sizeof(expected), "HTTP/1.1 %d ", cases[i].status);
+        assert_memory_equal(client.data, expected, 13);
+        assert_int_equal(strchr(trace, 'p') != NULL, cases[i].status == 200);
+        end();
+    }
+}
+
+static void a_client_that_ends_its_side_is_still_answered(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 3; i++)
+        ask("GET", "/");
+    raw_client_step(&client, 0);
+    raw_client_end_sending(&client);
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 3), 3);
+    stage_drive_to_end(&stage, &client, 1000);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(middleware_runs_in_order_and_what_is_behind_a_refusal_does_not),
+        cmocka_unit_test(every_counter_counts_its_own),
+        cmocka_unit_test(idle_connections_are_those_without_a_request),
+        cmocka_unit_test(connections_beyond_the_most_are_told_so),
+        cmocka_unit_test(a_body_that_is_too_large_for_its_route_is_refused),
+        cmocka_unit_test(a_client_that_ends_its_side_is_still_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

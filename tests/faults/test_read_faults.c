@@ -1,0 +1,139 @@
+/* Receiving that is cut anywhere: requests with bodies of every kind, split in two at every place, byte by byte, and from two clients in
+ * turns, are answered as if they had come in one piece. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/stage.h"
+
+static struct stage stage;
+static struct raw_client client;
+
+static int send_small(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send_text(response, 200, "small");
+}
+
+static int echo(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    char text[512];
+    const char *trailer = uvhttp_request_trailer(request, "x-sum");
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    snprintf(text, sizeof(text), "%s?%s %s %.*s", uvhttp_request_path(request),
+             uvhttp_request_query_string(request).base, trailer == NULL ? "-" : trailer,
+             UVHTTP_SLICE_ARGS(body));
+    return uvhttp_response_send_text(response, 200, text);
+}
+
+static void begin(void)
+{
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/small", send_small, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "POST", "/echo/*", echo, NULL), 0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+}
+
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
+static const char pieces[] = "POST /echo/a?b=c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                             "5\r\nhello\r\n6;ext=\"v\"\r\n world\r\n0\r\nX-Sum: 42\r\n\r\n"
+                             "GET /small HTTP/1.1\r\nHost: h\r\n\r\n"
+                             "POST /echo/d HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nlength"
+                             "GET /small HTTP/1.1\r\nHost: h\r\n\r\n";
+
+static void assert_pieces_answered(void)
+{
+    static const char *const expected[] = {"/echo/a?b=c 42 hello world", "small", "/echo/d? - length",
+                                           "small"};
+    assert_int_equal(stage_drive_answers(&stage, &client, 10000, 4), 4);
+    size_t offset = 0;
+    for (size_t i = 0; i < 4; i++) {
+        struct raw_answer answer;
+        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(answer.status, 200);
+        assert_int_equal(answer.body_length, strlen(expected[i]));
+        assert_memory_equal(answer.body, expected[i], answer.body_length);
+    }
+    assert_int_equal(offset, client.received);
+}
+
+static void requests_cut_in_two_anywhere_are_answered_alike(void **state)
+{
+    (void)state;
+    for (size_t cut = 1; cut < sizeof(pieces) - 1; cut++) {
+        begin();
+        raw_client_send(&client, pieces, cut);
+        for (int turn = 0; turn < 4; turn++) {
+            raw_client_step(&client, 10000);
+            stage_turn(&stage);
+        }
+        raw_client_send_text(&client, pieces + cut);
+        assert_pieces_answered();
+        end();
+    }
+}
+
+static void requests_byte_by_byte_are_answered_alike(void **state)
+{
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof(pieces) - 1; i++) {
+        raw_client_send(&client, pieces + i, 1);
+        raw_client_step(&client, 10000);
+        stage_turns(&stage, 2);
+    }
+    assert_pieces_answered();
+    assert_true(uvhttp_server_stats(stage.server)->bytes_received == sizeof(pieces) - 1);
+    end();
+}
+
+/* Two clients take turns, so that what one has left over lies in a buffer that the other one goes on filling. */
+static void two_clients_in_turns_do_not_mix(void **state)
+{
+    (void)state;
+    struct raw_client other;
+    for (size_t step = 1; step < 40; step += 3) {
+        begin();
+        raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
+        for (size_t i = 0; i < sizeof(pieces) - 1; i += step) {
+            size_t length = sizeof(pieces) - 1 - i < step ? sizeof(pieces) - 1 - i : step;
+            raw_client_send(&client, pieces + i, length);
+            raw_client_step(&client, 10000);
+            stage_turns(&stage, 2);
+            raw_client_send(&other, pieces + i, length);
+            raw_client_step(&other, 10000);
+            stage_turns(&stage, 2);
+        }
+        assert_pieces_answered();
+        struct raw_client first = client;
+        client = other;
+        assert_pieces_answered();
+        other = first;
+        raw_client_close(&other, false);
+        end();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_cut_in_two_anywhere_are_answered_alike),
+        cmocka_unit_test(requests_byte_by_byte_are_answered_alike),
+        cmocka_unit_test(two_clients_in_turns_do_not_mix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* The C library's heap with a counter in front. Each block carries its size ahead of it, for the pattern. */
+#include "support/fault_heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER = 16, PATTERN = 0xa5 };
+
+static bool fails(struct fault_heap *heap)
+{
+    size_t call = atomic_fetch_add(&heap->calls, 1) + 1;
+    bool failing = heap->fail_at != 0 && (heap->fail_on ? call >= heap->fail_at : call == heap->fail_at);
+    if (failing)
+        atomic_fetch_add(&heap->failures, 1);
+    return failing;
+}
+
+static size_t *header_of(void *memory)
+{
+    return (size_t *)(void *)((char *)memory - HEADER);
+}
+
+static void *heap_allocate(size_t size, void *context)
+{
+    struct fault_heap *heap = context;
+    size_t *header = fails(heap) ? NULL : malloc(HEADER + size);
+    if (header == NULL)
+        return NULL;
+    *header = size;
+    atomic_fetch_add(&heap->live, 1);
+    return memset((char *)header + HEADER, PATTERN, size);
+}
+
+static void heap_release(void *memory, void *context)
+{
+    struct fault_heap *heap = context;
+    memset(memory, PATTERN, *header_of(memory));
+    free(header_of(memory));
+    atomic_fetch_sub(&heap->live, 1);
+}
+
+/* Always moves, so that nobody gets away with the old address. */
+static void *heap_reallocate(void *memory, size_t size, void *context)
+{
+    void *moved = heap_allocate(size, context);
+    if (moved == NULL || memory == NULL)
+        return moved;
+    size_t before = *header_of(memory);
+    memcpy(moved, memory, before < size ? before : size);
+    heap_release(memory, context);
+    return moved;
+}
+
+void fault_heap_init(struct fault_heap *heap)
+{
+    heap->allocator = (uvhttp_allocator_t){heap_allocate, heap_reallocate, heap_release, heap};
+    atomic_store(&heap->live, 0);
+    fault_heap_arm(heap, 0, false);
+}
+
+void fault_heap_arm(struct fault_heap *heap, size_t n, bool fail_on)
+{
+    heap->fail_at = n;
+    heap->fail_on = fail_on;
+    atomic_store(&heap->calls, 0);
+    atomic_store(&heap->failures, 0);
+}

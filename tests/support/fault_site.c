@@ -1,0 +1,215 @@
+/* Handlers as a user writes them: each hands on the error of what it calls. */
+#include "support/fault_site.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fault_site fault_site;
+
+static void name_of(const char *file, char path[96])
+{
+    snprintf(path, 96, "%s/%s", fault_site.folder, file);
+}
+
+static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send_text(response, 200, "hello");
+}
+
+static int with_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    int err = 0;
+    for (int i = 0; i < 30 && err == 0; i++) {
+        char value[64];
+        snprintf(value, sizeof(value), "c%d=%040d; Path=/", i, i);
+        err = uvhttp_response_add_header(response, "Set-Cookie", value);
+    }
+    if (err == 0)
+        err = uvhttp_response_set_header(response, "Cache-Control", "no-store");
+    return err != 0 ? err : uvhttp_response_send_json(response, 200, "{}");
+}
+
+/* Method, a parameter, a query value, a field, the number of fields, the body: whatever asks for memory. */
+static int describe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    const char *id = uvhttp_request_param(request, "id");
+    const char *rest = uvhttp_request_param(request, "rest");
+    const char *query = uvhttp_request_query(request, "q");
+    const char *sum = uvhttp_request_trailer(request, "x-sum");
+    char *text = uvhttp_request_allocate(request, 5000);
+    const char *address = uvhttp_request_client_address(request);
+    if (id == NULL || rest == NULL || query == NULL || text == NULL || address[0] == '\0')
+        return UVHTTP_ENOMEM;
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    snprintf(text, 5000, "%s %s %s %s %zu %zu %s %s", uvhttp_request_method_name(request), id, rest, query,
+             uvhttp_request_header_count(request), body.length, sum == NULL ? "-" : sum, address);
+    return uvhttp_response_send_text(response, 200, text);
+}
+
+static int echo(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    return uvhttp_response_send(response, 200, "application/octet-stream", body.base, body.length);
+}
+
+static int send_large(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send(response, 200, NULL, fault_site.large, FAULT_SITE_LARGE);
+}
+
+static int send_large_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    char path[96];
+    name_of("large.bin", path);
+    return uvhttp_response_send_file(response, 200, path);
+}
+
+static int redirect(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_redirect(response, 308, "/elsewhere");
+}
+
+static int fail_with_einval(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)response;
+    (void)arg;
+    return UVHTTP_EINVAL;
+}
+
+static void work(void *arg)
+{
+    (void)arg;
+    fault_site.works++;
+}
+
+static int work_done(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    fault_site.jobs_done++;
+    return uvhttp_response_send_text(response, 200, "worked");
+}
+
+static int deferred(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_defer(response, work, work_done, NULL);
+}
+
+static void on_abort(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    assert_int_equal(uvhttp_response_send_text(response, 200, "too late"), UVHTTP_EGONE);
+    fault_site.aborts++;
+}
+
+static int never(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    fault_site.waiting++;
+    uvhttp_response_on_abort(response, on_abort, NULL);
+    return 0;
+}
+
+static int pass_on(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    uvhttp_request_set_user_data(request, response);
+    return UVHTTP_DECLINED;
+}
+
+static void count_release(void *arg)
+{
+    (void)arg;
+    fault_site.owned--;
+}
+
+static int write_file(const char *name, const void *data, size_t size)
+{
+    char path[96];
+    name_of(name, path);
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        return -1;
+    bool written = fwrite(data, 1, size, file) == size;
+    return fclose(file) == 0 && written ? 0 : -1;
+}
+
+int fault_site_prepare(void)
+{
+    for (size_t i = 0; i < FAULT_SITE_LARGE; i++)
+        fault_site.large[i] = (char)(i * 31 + i / 4096);
+    snprintf(fault_site.folder, sizeof(fault_site.folder), "/tmp/uvhttp-faults-XXXXXX");
+    if (mkdtemp(fault_site.folder) == NULL || write_file("small.txt", "small", 5) != 0)
+        return -1;
+    return write_file("large.bin", fault_site.large, FAULT_SITE_LARGE);
+}
+
+int fault_site_clean(void)
+{
+    char path[96];
+    name_of("small.txt", path);
+    unlink(path);
+    name_of("large.bin", path);
+    unlink(path);
+    return rmdir(fault_site.folder);
+}
+
+int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocator)
+{
+    static const struct {
+        const char *method, *pattern;
+        uvhttp_handler_cb handler;
+    } routes[] = {
+        {"GET",   "/",            hello           },
+        {"GET",   "/fields",      with_fields     },
+        {NULL,    "/d/:id/*rest", describe        },
+        {"POST",  "/echo",        echo            },
+        {"GET",   "/large",       send_large      },
+        {"GET",   "/file",        send_large_file },
+        {"GET",   "/redirect",    redirect        },
+        {"GET",   "/einval",      fail_with_einval},
+        {"GET",   "/deferred",    deferred        },
+        {"GET",   "/never",       never           },
+        {"PURGE", "/",            hello           },
+    };
+    int err = 0;
+    fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts = fault_site.owned = 0;
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
+        err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler, NULL);
+    if (err == 0)
+        err = uvhttp_server_use(server, pass_on, NULL);
+    if (err == 0)
+        err = uvhttp_server_use(server, pass_on, NULL);
+    if (err == 0) {
+        err = uvhttp_server_own(server, count_release, NULL);
+        fault_site.owned += err == 0;
+    }
+    uvhttp_static_config_t files = {
+        .root = fault_site.folder, .listing = true, .allocator = allocator, .memory_file_size = 4096};
+    if (err == 0)
+        err = uvhttp_static_mount(server, "/static/", &files);
+    return err;
+}

@@ -1,0 +1,163 @@
+/* Every loop here is bounded by turns, so a server that hangs fails its test. */
+#include "support/stage.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "server/server.h"
+
+enum { PULSE_MS = 1, QUIET_TURNS = 8 };
+
+static void on_pulse(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    struct stage *stage = arg;
+    if (level != UVHTTP_LOG_ERROR)
+        return;
+    stage->errors_logged++;
+    snprintf(stage->last_error, sizeof(stage->last_error), "%s", message);
+}
+
+void stage_begin(struct stage *stage)
+{
+    memset(stage, 0, sizeof(*stage));
+    fault_heap_init(&stage->heap);
+    assert_int_equal(uv_loop_init(&stage->loop), 0);
+    assert_int_equal(uv_timer_init(&stage->loop, &stage->pulse), 0);
+    uv_unref((uv_handle_t *)&stage->pulse);
+    stage->config = uvhttp_config_new();
+    assert_non_null(stage->config);
+    stage->config->allocator = &stage->heap.allocator;
+    stage->config->log = on_log;
+    stage->config->log_arg = stage;
+}
+
+static void count_handle(uv_handle_t *handle, void *arg)
+{
+    if (!uv_is_closing(handle))
+        ++*(size_t *)arg;
+}
+
+void stage_end(struct stage *stage)
+{
+    uvhttp_server_free(stage->server);
+    stage->server = NULL;
+    uv_close((uv_handle_t *)&stage->pulse, NULL);
+    for (int turn = 0; turn < STAGE_MOST_TURNS && uv_loop_alive(&stage->loop); turn++)
+        uv_run(&stage->loop, UV_RUN_NOWAIT);
+    size_t handles = 0;
+    uv_walk(&stage->loop, count_handle, &handles);
+    assert_int_equal(handles, 0);
+    assert_int_equal(uv_loop_close(&stage->loop), 0);
+    assert_int_equal(atomic_load(&stage->heap.live), 0);
+    uvhttp_config_free(stage->config);
+}
+
+uvhttp_server_t *stage_new_server(struct stage *stage)
+{
+    stage->server = uvhttp_server_new_with(&stage->loop, stage->config);
+    return stage->server;
+}
+
+void stage_listen(struct stage *stage)
+{
+    assert_int_equal(uvhttp_server_listen(stage->server, "127.0.0.1", 0), 0);
+    assert_true(uvhttp_server_port(stage->server) > 0);
+}
+
+void stage_shrink_send_buffer(struct stage *stage, int bytes)
+{
+    struct uvh_server *server = uvh_server_of(stage->server);
+    struct uvh_listener *listener = UVH_CONTAINER_OF(server->listeners.next, struct uvh_listener, link);
+    assert_int_equal(setsockopt(listener->watch.socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+}
+
+void stage_turn(struct stage *stage)
+{
+    uv_run(&stage->loop, UV_RUN_NOWAIT);
+}
+
+void stage_turns(struct stage *stage, int count)
+{
+    while (count-- > 0)
+        stage_turn(stage);
+}
+
+void stage_wait(struct stage *stage)
+{
+    uv_timer_start(&stage->pulse, on_pulse, PULSE_MS, 0);
+    uv_run(&stage->loop, UV_RUN_ONCE);
+}
+
+void stage_drive(struct stage *stage, struct raw_client *client, size_t most, bool (*done)(void *arg),
+                 void *arg)
+{
+    int quiet = 0;
+    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+        quiet = raw_client_step(client, most) ? 0 : quiet + 1;
+        if (done(arg))
+            return;
+        if (quiet < QUIET_TURNS)
+            stage_turn(stage);
+        else
+            stage_wait(stage);
+    }
+    fail_msg("nothing more comes after %zu bytes", client->received);
+}
+
+struct expecting {
+    struct raw_client *client;
+    size_t offset;
+    size_t seen;
+    size_t count;
+};
+
+static bool has_answers(void *arg)
+{
+    struct expecting *expecting = arg;
+    struct raw_answer answer;
+    while (expecting->seen < expecting->count &&
+           raw_client_answer(expecting->client, &expecting->offset, false, &answer))
+        expecting->seen += answer.status >= 200;
+    return expecting->seen == expecting->count || expecting->client->ended;
+}
+
+size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most, size_t count)
+{
+    struct expecting expecting = {client, 0, 0, count};
+    stage_drive(stage, client, most, has_answers, &expecting);
+    return expecting.seen;
+}
+
+static bool has_ended(void *arg)
+{
+    return ((const struct raw_client *)arg)->ended;
+}
+
+void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t most)
+{
+    stage_drive(stage, client, most, has_ended, client);
+}
+
+size_t stage_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}

@@ -1,0 +1,51 @@
+/* The hash: every byte, the length and the seed matter, and alignment does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+
+enum { LONGEST = 300 };
+
+static void same_bytes_and_seed_give_the_same_value_wherever_they_lie(void **state)
+{
+    (void)state;
+    unsigned char bytes[LONGEST], moved[LONGEST + 8];
+    for (size_t i = 0; i < LONGEST; i++)
+        bytes[i] = (unsigned char)(i * 37);
+    for (size_t length = 0; length <= LONGEST; length++) {
+        for (size_t shift = 0; shift < 8; shift++) {
+            memcpy(moved + shift, bytes, length);
+            assert_true(uvh_hash(moved + shift, length, 5) == uvh_hash(bytes, length, 5));
+        }
+    }
+}
+
+static void every_byte_length_and_seed_counts(void **state)
+{
+    (void)state;
+    unsigned char bytes[LONGEST] = {0};
+    for (size_t length = 1; length <= LONGEST; length++) {
+        uint64_t plain = uvh_hash(bytes, length, 0);
+        assert_true(plain != uvh_hash(bytes, length - 1, 0));
+        assert_true(plain != uvh_hash(bytes, length, 1));
+        for (size_t at = 0; at < length; at += 7) {
+            bytes[at] = 1;
+            assert_true(plain != uvh_hash(bytes, length, 0));
+            bytes[at] = 0;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bytes_and_seed_give_the_same_value_wherever_they_lie),
+        cmocka_unit_test(every_byte_length_and_seed_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* Known field names, the rules for names and values, and lists. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/field.h"
+#include "codec/field_table.h"
+
+#define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
+
+static uvhttp_slice_t slice_of(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+struct known {
+    uvhttp_field_id_t id;
+    const char *name;
+};
+
+#define KNOWN(id, name) {UVHTTP_FIELD_##id, (name)},
+static const struct known all[] = {UVHTTP_FIELD_MAP(KNOWN)};
+
+enum { COUNT = sizeof all / sizeof all[0] };
+
+static void every_name_is_found_in_any_case(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        char name[64];
+        size_t length = strlen(all[i].name);
+        memset(name, 'x', sizeof name);
+        memcpy(name + 8, all[i].name, length);
+        uint64_t last = uvh_field_table_last(name + 8 + length, length);
+        if (uvh_field_lookup((uvhttp_slice_t){name + 8, length}) != all[i].id)
+            fail_msg("%s belongs into slot %u", all[i].name, uvh_field_table_slot(last, length));
+        for (size_t at = 0; at < length; at++) {
+            if (name[8 + at] >= 'a' && name[8 + at] <= 'z' && (at % 2 == 0 || at + 1 == length))
+                name[8 + at] = (char)(name[8 + at] - 0x20);
+        }
+        assert_int_equal(uvh_field_lookup((uvhttp_slice_t){name + 8, length}), all[i].id);
+        /* What stands in front of a short name must not matter. */
+        assert_int_equal(uvh_field_table_find(name + 8, length), all[i].id);
+        memset(name, '\xff', 8);
+        assert_int_equal(uvh_field_table_find(name + 8, length), all[i].id);
+    }
+}
+
+static void every_other_byte_makes_another_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t length = strlen(all[i].name);
+        for (size_t at = 0; at < length; at++) {
+            for (int c = 0; c < 256; c++) {
+                char name[64];
+                memcpy(name, all[i].name, length);
+                name[at] = (char)c;
+                bool letter = all[i].name[at] >= 'a' && all[i].name[at] <= 'z';
+                bool same = c == all[i].name[at] || (letter && c == all[i].name[at] - 0x20);
+                uvhttp_field_id_t id = uvh_field_lookup((uvhttp_slice_t){name, length});
+                assert_int_equal(id == all[i].id, same);
+            }
+        }
+    }
+}
+
+static void other_names_are_not_found(void **state)
+{
+    (void)state;
+    assert_int_equal(uvh_field_lookup(SLICE("")), UVHTTP_FIELD_OTHER);
+    assert_int_equal(uvh_field_lookup(SLICE("x")), UVHTTP_FIELD_OTHER);
+    assert_int_equal(uvh_field_lookup(SLICE("accep")), UVHTTP_FIELD_OTHER);
+    assert_int_equal(uvh_field_lookup(SLICE("accept-")), UVHTTP_FIELD_OTHER);
+    assert_int_equal(uvh_field_lookup(SLICE("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz")),
+                     UVHTTP_FIELD_OTHER);
+}
+
+static void names_of_ids(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        uvhttp_slice_t name = uvh_field_name(all[i].id);
+        assert_int_equal(name.length, strlen(all[i].name));
+        assert_memory_equal(name.base, all[i].name, name.length);
+    }
+    assert_int_equal(uvh_field_name(UVHTTP_FIELD_OTHER).length, 0);
+    assert_int_equal(uvh_field_name(UVHTTP_FIELD_COUNT).length, 0);
+    assert_int_equal(uvh_field_name((uvhttp_field_id_t)1000).length, 0);
+}
+
+static void equality_ignores_the_case_of_letters_only(void **state)
+{
+    (void)state;
+    assert_true(uvh_field_name_equal(SLICE("X-Foo"), SLICE("x-fOO")));
+    assert_false(uvh_field_name_equal(SLICE("X-Foo"), SLICE("x-fO")));
+    assert_false(uvh_field_name_equal(SLICE("a@"), SLICE("a`")));
+    assert_false(uvh_field_name_equal(SLICE("a["), SLICE("a{")));
+    assert_true(uvh_field_name_is(SLICE("X-Foo1"), SLICE("x-foo1")));
+    assert_false(uvh_field_name_is(SLICE("X-Foo"), SLICE("x-fo")));
+    for (int c = 0; c < 256; c++) {
+        char text[3] = {(char)c, (char)c, (char)c};
+        assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text, 1}, SLICE("k")), c == 'k' || c == 'K');
+        assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text + 1, 1}, SLICE("-")), c == '-');
+        assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text + 2, 1}, SLICE("1")), c == '1');
+    }
+}
+
+/* RFC 9110 section 5.6.2, spelled out again. */
+static bool is_tchar(int c)
+{
+    return c > 0 && (strchr("!#$%&'*+-.^_`|~", c) != NULL || (c >= '0' && c <= '9') ||
+                     (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+}
+
+static void valid_names_are_tokens(void **state)
+{
+    (void)state;
+    assert_false(uvh_field_name_valid(SLICE("")));
+    for (int c = 0; c < 256; c++) {
+        char name[3] = {'a', (char)c, 'b'};
+        assert_int_equal(uvh_field_name_valid((uvhttp_slice_t){name, 3}), is_tchar(c));
+    }
+}
+
+static void valid_values_hold_no_controls_but_tab(void **state)
+{
+    (void)state;
+    assert_true(uvh_field_value_valid(SLICE("")));
+    for (int c = 0; c < 256; c++) {
+        char value[3] = {'a', (char)c, 'b'};
+        bool valid = c == '\t' || (c >= 0x20 && c != 0x7f);
+        assert_int_equal(uvh_field_value_valid((uvhttp_slice_t){value, 3}), valid);
+    }
+}
+
+/* The elements of a list joined by '|'. */
+static const char *elements(const char *list)
+{
+    static char text[256];
+    text[0] = '\0';
+    uvhttp_slice_t rest = slice_of(list);
+    uvhttp_slice_t element;
+    while (uvh_field_list_next(&rest, &element)) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%.*s|", UVHTTP_SLICE_ARGS(element));
+    }
+    assert_int_equal(rest.length, 0);
+    return text;
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    assert_string_equal(elements(""), "");
+    assert_string_equal(elements(" ,\t, "), "");
+    assert_string_equal(elements("a"), "a|");
+    assert_string_equal(elements("a,b , c\t,\td"), "a|b|c|d|");
+    assert_string_equal(elements(",a,,b,"), "a|b|");
+    assert_string_equal(elements("a b;c=d, e"), "a b;c=d|e|");
+    assert_string_equal(elements("a=\"b, c\", d"), "a=\"b, c\"|d|");
+    assert_string_equal(elements("a=\"b\\\", c\", d"), "a=\"b\\\", c\"|d|");
+    assert_string_equal(elements("a=\"b, c"), "a=\"b, c|");
+    assert_string_equal(elements("a=\"b\\"), "a=\"b\\|");
+    assert_true(uvh_field_list_has(SLICE("gzip, Br"), SLICE("br")));
+    assert_false(uvh_field_list_has(SLICE("gzip, brx"), SLICE("br")));
+}
+
+static void what_a_trailer_must_not_hold(void **state)
+{
+    (void)state;
+    static const char *const forbidden[] = {
+        "transfer-encoding", "content-length", "host",   "te",         "trailer",      "connection",
+        "upgrade",           "authorization",  "cookie", "set-cookie", "content-type", "content-encoding",
+        "content-range",     "cache-control",  "expect", "range",      "if-match",     "max-forwards",
+        "www-authenticate"};
+    static const char *const allowed[] = {"etag", "date", "x-checksum", "server-timing", "last-modified"};
+    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
+        uvhttp_slice_t name = slice_of(forbidden[i]);
+        assert_true(uvh_field_forbidden_in_trailer(uvh_field_lookup(name), name));
+    }
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+        uvhttp_slice_t name = slice_of(allowed[i]);
+        assert_false(uvh_field_forbidden_in_trailer(uvh_field_lookup(name), name));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_name_is_found_in_any_case),
+        cmocka_unit_test(every_other_byte_makes_another_name),
+        cmocka_unit_test(other_names_are_not_found),
+        cmocka_unit_test(names_of_ids),
+        cmocka_unit_test(equality_ignores_the_case_of_letters_only),
+        cmocka_unit_test(valid_names_are_tokens),
+        cmocka_unit_test(valid_values_hold_no_controls_but_tab),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(what_a_trailer_must_not_hold),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* Media types by extension. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/mime.h"
+
+static const char *type_of(const char *name)
+{
+    return uvh_mime_type((uvhttp_slice_t){name, strlen(name)});
+}
+
+static void known_extensions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *type;
+    } rows[] = {
+        {"index.html",       "text/html; charset=utf-8"      },
+        {"INDEX.HTM",        "text/html; charset=utf-8"      },
+        {"/a/b/style.css",   "text/css; charset=utf-8"       },
+        {"app.js",           "text/javascript; charset=utf-8"},
+        {"app.mjs",          "text/javascript; charset=utf-8"},
+        {"data.json",        "application/json"              },
+        {"a.b.svg",          "image/svg+xml"                 },
+        {"x.png",            "image/png"                     },
+        {"x.JPeG",           "image/jpeg"                    },
+        {"x.webp",           "image/webp"                    },
+        {"x.avif",           "image/avif"                    },
+        {"favicon.ico",      "image/x-icon"                  },
+        {"site.webmanifest", "application/manifest+json"     },
+        {"x.wasm",           "application/wasm"              },
+        {"x.woff2",          "font/woff2"                    },
+        {"readme.md",        "text/markdown; charset=utf-8"  },
+        {"readme.txt",       "text/plain; charset=utf-8"     },
+        {"x.pdf",            "application/pdf"               },
+        {"x.mp4",            "video/mp4"                     },
+        {"x.aac",            "audio/aac"                     }, /* the first row */
+        {"x.zst",            "application/zstd"              }, /* the last row */
+        {"x.tar.gz",         "application/gzip"              },
+        {"x.c",              "text/plain; charset=utf-8"     }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(type_of(rows[i].name), rows[i].type);
+}
+
+/* A row out of order would not be found by the binary search. */
+static void every_extension_is_found(void **state)
+{
+    (void)state;
+    static const char *const extensions[] = {"webmanifest"};
+    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "f.%s", extensions[i]);
+        if (strcmp(type_of(name), "application/octet-stream") == 0)
+            fail_msg("not found: %s", extensions[i]);
+    }
+}
+
+static void everything_else(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",        "README", "a.",          "a.unknown", ".",
+                                        "a.html/", "html",   "dir.html/ab", "x.html~",   "x.htmlhtmlhtmlhtml",
+                                        "x.htm ",  "x.ht"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_string_equal(type_of(names[i]), "application/octet-stream");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_extensions),
+        cmocka_unit_test(every_extension_is_found),
+        cmocka_unit_test(everything_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

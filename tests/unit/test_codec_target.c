@@ -1,0 +1,282 @@
+/* Percent-decoding, paths and queries. Paths are compared with a slow and simple reference that decodes the
+ * whole first and then runs the loop of RFC 3986 section 5.2.4 as it is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/parser.h>
+
+#define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
+
+static uvhttp_slice_t slice_of(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+/* The decoded text, or "bad". */
+static const char *decode(const char *text, bool plus)
+{
+    static char output[256];
+    memset(output, '#', sizeof output);
+    ptrdiff_t length = uvhttp_percent_decode(slice_of(text), output, plus);
+    if (length < 0)
+        return "bad";
+    assert_int_equal(output[length], '#');
+    output[length] = '\0';
+    return output;
+}
+
+static void percent_decoding(void **state)
+{
+    (void)state;
+    assert_string_equal(decode("", false), "");
+    assert_string_equal(decode("abc", false), "abc");
+    assert_string_equal(decode("%41%62%7A", false), "Abz");
+    assert_string_equal(decode("%2541", false), "%41");
+    assert_string_equal(decode("a+b%2Bc", false), "a+b+c");
+    assert_string_equal(decode("a+b%2Bc", true), "a b+c");
+    assert_string_equal(decode("%ff%C3%a9", false), "\xff\xc3\xa9");
+    static const char *const bad[] = {"%",   "a%",  "%4",  "a%4",   "%4g",    "%g4", "%%41",
+                                      "%+1", "% 1", "%-1", "%0x41", "%u0041", "a%4", "%4%41"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_string_equal(decode(bad[i], false), "bad");
+}
+
+static void every_escape(void **state)
+{
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        for (int upper = 0; upper < 2; upper++) {
+            char text[8];
+            char output[8];
+            snprintf(text, sizeof text, upper ? "%%%02X" : "%%%02x", byte);
+            assert_int_equal(uvhttp_percent_decode(slice_of(text), output, true), 1);
+            assert_int_equal((unsigned char)output[0], byte);
+        }
+    }
+}
+
+static void decoding_in_place(void **state)
+{
+    (void)state;
+    char text[] = "/a%20b%2fc+%41";
+    ptrdiff_t length = uvhttp_percent_decode(slice_of(text), text, false);
+    assert_int_equal(length, 8);
+    assert_memory_equal(text, "/a b/c+A", 8);
+}
+
+static void traversal_spellings_never_leave_the_root(void **state)
+{
+    (void)state;
+    static const char *const dots[] = {"..", ".%2e", "%2e.", "%2e%2e", "%2E%2E", ".%2E", "%2E.", "%2e%2E"};
+    static const char *const prefixes[] = {"/", "/./", "/a/../", "/%2e/", "/a/b/../../", "/a/%2e%2E/"};
+    static const char *const suffixes[] = {"", "/", "/etc/passwd", "/../..", "/.", "//"};
+    for (size_t d = 0; d < sizeof dots / sizeof dots[0]; d++) {
+        for (size_t p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
+            for (size_t s = 0; s < sizeof suffixes / sizeof suffixes[0]; s++) {
+                char raw[128];
+                char output[128];
+                size_t length;
+                snprintf(raw, sizeof raw, "%s%s%s", prefixes[p], dots[d], suffixes[s]);
+                assert_int_equal(uvhttp_path_normalize(slice_of(raw), output, &length),
+                                 UVHTTP_REASON_TARGET_ABOVE_ROOT);
+                assert_false(uvhttp_path_is_normal(slice_of(raw)));
+            }
+        }
+    }
+}
+
+/* The reference. An encoded slash is kept as one of two bytes that the tests do not use otherwise. */
+enum { MOST = 64, SLASH_UPPER = 1, SLASH_LOWER = 2 };
+
+static int hex(char c)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    const char *at = c == '\0' ? NULL : strchr(digits, c);
+    return at == NULL ? -1 : (int)((at - digits) % 16);
+}
+
+/* False for an escape that is malformed or stands for NUL. */
+static bool reference_decode(const char *raw, char *decoded)
+{
+    size_t used = 0;
+    for (; *raw != '\0'; raw++) {
+        char c = *raw;
+        if (c == '%') {
+            int high = hex(raw[1]);
+            int low = high < 0 ? -1 : hex(raw[2]);
+            if (low < 0 || high + low == 0)
+                return false;
+            c = (char)(high * 16 + low);
+            if (c == '/')
+                c = raw[2] == 'F' ? SLASH_UPPER : SLASH_LOWER;
+            raw += 2;
+        }
+        decoded[used++] = c;
+    }
+    decoded[used] = '\0';
+    return true;
+}
+
+/* The loop of RFC 3986 section 5.2.4, its steps B, C and E taken literally (A and D are for relative
+ * paths). False when C finds nothing to remove. */
+static bool reference_remove_dots(char *input, char *output)
+{
+    output[0] = '\0';
+    while (input[0] != '\0') {
+        if (strncmp(input, "/./", 3) == 0) {
+            input += 2;
+        } else if (strcmp(input, "/.") == 0) {
+            input[1] = '\0';
+        } else if (strncmp(input, "/../", 4) == 0 || strcmp(input, "/..") == 0) {
+            if (input[3] == '/')
+                input += 3;
+            else
+                input[1] = '\0';
+            char *slash = strrchr(output, '/');
+            if (slash == NULL)
+                return false;
+            *slash = '\0';
+        } else {
+            size_t segment = 1 + strcspn(input + 1, "/");
+            strncat(output, input, segment);
+            input += segment;
+        }
+    }
+    return true;
+}
+
+static void reference_restore_slashes(const char *text, char *output)
+{
+    for (; *text != '\0'; text++) {
+        const char *unit = *text == SLASH_UPPER ? "%2F" : *text == SLASH_LOWER ? "%2f" : NULL;
+        if (unit == NULL)
+            *output++ = *text;
+        else
+            output = (char *)memcpy(output, unit, 3) + 3;
+    }
+    *output = '\0';
+}
+
+static void compare_with_reference(const char *raw)
+{
+    char decoded[MOST];
+    char without_dots[MOST];
+    char expected[MOST];
+    char output[MOST];
+    size_t length = 0;
+    uvhttp_reason_t reason = uvhttp_path_normalize(slice_of(raw), output, &length);
+    if (!reference_decode(raw, decoded)) {
+        /* With more than one fault either may be found first. */
+        assert_true(reason == UVHTTP_REASON_TARGET_ENCODING || reason == UVHTTP_REASON_TARGET_ABOVE_ROOT);
+        return;
+    }
+    if (!reference_remove_dots(decoded, without_dots)) {
+        assert_int_equal(reason, UVHTTP_REASON_TARGET_ABOVE_ROOT);
+        return;
+    }
+    reference_restore_slashes(without_dots, expected);
+    output[length] = '\0';
+    if (reason != UVHTTP_REASON_NONE || strcmp(output, expected) != 0)
+        fail_msg("%s: %s instead of %s", raw, reason == UVHTTP_REASON_NONE ? output : "refused", expected);
+    bool unchanged = strcmp(raw, expected) == 0 && strchr(raw, '%') == NULL;
+    if (uvhttp_path_is_normal(slice_of(raw)) != unchanged)
+        fail_msg("%s: is_normal is wrong", raw);
+    /* In place, and once more: a normal path stays as it is unless escapes appeared. */
+    char again[MOST];
+    memcpy(again, raw, strlen(raw) + 1);
+    assert_int_equal(uvhttp_path_normalize(slice_of(again), again, &length), UVHTTP_REASON_NONE);
+    assert_int_equal(length, strlen(expected));
+    assert_memory_equal(again, expected, length);
+}
+
+static void every_short_path(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"/", ".", "a", "%2e", "%2F", "..", "%"};
+    enum { UNITS = 7, LENGTH = 6 };
+    for (unsigned number = 0; number < 7 * 7 * 7 * 7 * 7 * 7; number++) {
+        char raw[MOST] = "/";
+        unsigned rest = number;
+        for (int i = 0; i < LENGTH; i++, rest /= UNITS)
+            strncat(raw, units[rest % UNITS], 3);
+        compare_with_reference(raw);
+    }
+}
+
+static void random_longer_paths(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"/", "/",   ".",   "..",  "/../", "/./", "abc",
+                                        "x", "%2e", "%2E", "%2f", "%41",  "//",  "..."};
+    uint32_t seed = 12345;
+    for (int round = 0; round < 200000; round++) {
+        char raw[MOST] = "/";
+        while (strlen(raw) < MOST - 8) {
+            seed = seed * 1664525u + 1013904223u;
+            unsigned choice = (seed >> 16) % (sizeof units / sizeof units[0] + 1);
+            if (choice == sizeof units / sizeof units[0])
+                break;
+            strncat(raw, units[choice], 4);
+        }
+        compare_with_reference(raw);
+    }
+}
+
+/* name=value pairs joined by ';', "-" for a missing value. */
+static const char *pairs(const char *query)
+{
+    static char text[256];
+    text[0] = '\0';
+    uvhttp_slice_t rest = slice_of(query);
+    uvhttp_slice_t name;
+    uvhttp_slice_t value;
+    while (uvhttp_query_next(&rest, &name, &value)) {
+        size_t used = strlen(text);
+        if (value.base == NULL)
+            value = SLICE("-");
+        snprintf(text + used, sizeof text - used, "%.*s=%.*s;", UVHTTP_SLICE_ARGS(name),
+                 UVHTTP_SLICE_ARGS(value));
+    }
+    assert_int_equal(rest.length, 0);
+    return text;
+}
+
+static void queries(void **state)
+{
+    (void)state;
+    assert_string_equal(pairs(""), "");
+    assert_string_equal(pairs("&&&"), "");
+    assert_string_equal(pairs("a=1"), "a=1;");
+    assert_string_equal(pairs("a=1&b=2"), "a=1;b=2;");
+    assert_string_equal(pairs("&a=1&&b=2&"), "a=1;b=2;");
+    assert_string_equal(pairs("a"), "a=-;");
+    assert_string_equal(pairs("a&b="), "a=-;b=;");
+    assert_string_equal(pairs("=1"), "=1;");
+    assert_string_equal(pairs("="), "=;");
+    assert_string_equal(pairs("a=b=c"), "a=b=c;");
+    assert_string_equal(pairs("a=1&a=2"), "a=1;a=2;");
+    assert_string_equal(pairs("a%26b=c%3Dd&e+f=%2B"), "a%26b=c%3Dd;e+f=%2B;");
+    assert_string_equal(pairs("a;b=c"), "a;b=c;");
+    uvhttp_slice_t rest = {NULL, 0};
+    uvhttp_slice_t name;
+    uvhttp_slice_t value;
+    assert_false(uvhttp_query_next(&rest, &name, &value));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(percent_decoding),  cmocka_unit_test(every_escape),
+        cmocka_unit_test(decoding_in_place), cmocka_unit_test(traversal_spellings_never_leave_the_root),
+        cmocka_unit_test(every_short_path),  cmocka_unit_test(random_longer_paths),
+        cmocka_unit_test(queries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,415 @@
+/* platform/file.c: every test of paths runs twice, with the kernel's openat2 and with the checked walk, which must agree. */
+#include "platform/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* base/ is the root; base's parent holds what must never be reached. */
+struct place {
+    char parent[64];
+    int folder; /* the parent, opened */
+    struct uvh_file_root kernel;
+    struct uvh_file_root walk;
+};
+
+static void write_file(int folder, const char *path, const char *text)
+{
+    int descriptor = openat(folder, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
+    assert_int_equal(close(descriptor), 0);
+}
+
+static void make_folder(int folder, const char *path)
+{
+    assert_int_equal(mkdirat(folder, path, 0755), 0);
+}
+
+static void make_link(int folder, const char *target, const char *path)
+{
+    assert_int_equal(symlinkat(target, folder, path), 0);
+}
+
+static void make_root(struct place *place)
+{
+    int folder = place->folder;
+    write_file(folder, "secret", "secret");
+    make_folder(folder, "root");
+    make_folder(folder, "root/a");
+    make_folder(folder, "root/a/b");
+    write_file(folder, "root/file", "at the root");
+    write_file(folder, "root/a/b/deep", "deep");
+    make_link(folder, "file", "root/link");
+    make_link(folder, "../../file", "root/a/b/up");
+    make_link(folder, "a/b", "root/folder-link");
+    make_link(folder, "./a//b/./deep", "root/odd");
+    make_link(folder, "folder-link/../b/deep", "root/through");
+    make_link(folder, "../root/file", "root/out-and-in");
+    make_link(folder, "../secret", "root/out");
+    make_link(folder, "..", "root/out-folder");
+    make_link(folder, "/etc/passwd", "root/absolute");
+    make_link(folder, "nowhere", "root/dangling");
+    make_link(folder, "loop-b", "root/loop-a");
+    make_link(folder, "loop-a", "root/loop-b");
+    assert_int_equal(mkfifoat(folder, "root/fifo", 0644), 0);
+}
+
+static int set_up(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    assert_non_null(place);
+    snprintf(place->parent, sizeof(place->parent), "/tmp/uvhttp-file-XXXXXX");
+    assert_non_null(mkdtemp(place->parent));
+    place->folder = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->folder >= 0);
+    make_root(place);
+    char path[128];
+    snprintf(path, sizeof(path), "%s/root", place->parent);
+    assert_int_equal(uvh_file_root_open(&place->kernel, path), 0);
+    assert_int_equal(uvh_file_root_open(&place->walk, path), 0);
+    uvh_file_root_force_walk(&place->walk);
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    char command[128];
+    uvh_file_root_close(&place->kernel);
+    uvh_file_root_close(&place->walk);
+    close(place->folder);
+    snprintf(command, sizeof(command), "rm -rf '%s'", place->parent);
+    assert_int_equal(system(command), 0);
+    free(place);
+    return 0;
+}
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    for (int i = 0; i < 256; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+/* Opens the path both ways; the results must be equal, and the bytes, if `text` is given. */
+static void expect(const struct place *place, const char *path, int result, const char *text)
+{
+    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    int before = count_descriptors();
+    for (size_t i = 0; i < 2; i++) {
+        struct uvh_file_facts facts;
+        struct uvh_file_facts opened_facts;
+        char bytes[64] = {0};
+        int descriptor;
+        print_message("%.80s by %s\n", path, i == 0 ? "kernel" : "walk");
+        assert_int_equal(uvh_file_look(roots[i], path, &facts), result);
+        assert_int_equal(uvh_file_open(roots[i], path, &descriptor, &opened_facts), result);
+        if (result != 0) {
+            assert_int_equal(descriptor, -1);
+            continue;
+        }
+        assert_true(uvh_file_facts_equal(&facts, &opened_facts));
+        if (text != NULL) {
+            assert_int_equal(facts.kind, UVH_FILE_REGULAR);
+            assert_int_equal(facts.size, strlen(text));
+            assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 0), (int64_t)strlen(text));
+            assert_string_equal(bytes, text);
+        } else {
+            assert_int_equal(facts.kind, UVH_FILE_FOLDER);
+        }
+        uvh_file_close(descriptor);
+    }
+    assert_int_equal(count_descriptors(), before);
+}
+
+static void test_paths_below_the_root_open(void **state)
+{
+    const struct place *place = *state;
+    expect(place, "file", 0, "at the root");
+    expect(place, "a/b/deep", 0, "deep");
+    expect(place, "a//b///deep", 0, "deep");
+    expect(place, "a/./b/deep", 0, "deep");
+    expect(place, "", 0, NULL);
+    expect(place, "a", 0, NULL);
+    expect(place, "a/b/", 0, NULL);
+}
+
+static void test_links_inside_the_root_are_followed(void **state)
+{
+    const struct place *place = *state;
+    expect(place, "link", 0, "at the root");
+    expect(place, "a/b/up", 0, "at the root");
+    expect(place, "folder-link/deep", 0, "deep");
+    expect(place, "folder-link/up", 0, "at the root");
+    expect(place, "odd", 0, "deep");
+    expect(place, "through", 0, "deep");
+    expect(place, "folder-link", 0, NULL);
+    expect(place, "folder-link/", 0, NULL);
+}
+
+static void test_nothing_outside_the_root_opens(void **state)
+{
+    const struct place *place = *state;
+    expect(place, "..", -EXDEV, NULL);
+    expect(place, "../secret", -EXDEV, NULL);
+    expect(place, "a/../../secret", -EXDEV, NULL);
+    expect(place, "/etc/passwd", -EXDEV, NULL);
+    expect(place, "out", -EXDEV, NULL);
+    expect(place, "out-folder", -EXDEV, NULL);
+    expect(place, "out-folder/secret", -EXDEV, NULL);
+    expect(place, "out-and-in", -EXDEV, NULL);
+    expect(place, "absolute", -EXDEV, NULL);
+}
+
+static void test_errors_are_those_of_the_system(void **state)
+{
+    const struct place *place = *state;
+    char name[NAME_MAX + 2];
+    char path[PATH_MAX + 2];
+    memset(name, 'n', NAME_MAX + 1);
+    name[NAME_MAX + 1] = '\0';
+    memset(path, '/', PATH_MAX + 1);
+    memcpy(path, "a", 1);
+    path[PATH_MAX + 1] = '\0';
+    expect(place, "missing", -ENOENT, NULL);
+    expect(place, "missing/file", -ENOENT, NULL);
+    expect(place, "file/", -ENOTDIR, NULL);
+    expect(place, "file/x", -ENOTDIR, NULL);
+    expect(place, "link/", -ENOTDIR, NULL);
+    expect(place, "dangling", -ENOENT, NULL);
+    expect(place, "loop-a", -ELOOP, NULL);
+    expect(place, name, -ENAMETOOLONG, NULL);
+    expect(place, path, -ENAMETOOLONG, NULL);
+}
+
+/* A link whose target refers to itself by a longer path each time must end, too. */
+static void test_growing_link_loop_ends(void **state)
+{
+    const struct place *place = *state;
+    make_link(place->folder, "a/../grow/x", "root/grow");
+    struct uvh_file_facts facts;
+    assert_int_equal(uvh_file_look(&place->kernel, "grow", &facts), -ELOOP);
+    assert_int_equal(uvh_file_look(&place->walk, "grow", &facts), -ELOOP);
+}
+
+static void test_magic_links_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct uvh_file_root root;
+        struct uvh_file_facts facts;
+        assert_int_equal(uvh_file_root_open(&root, "/proc/self"), 0);
+        if (i == 1)
+            uvh_file_root_force_walk(&root);
+        assert_true(uvh_file_look(&root, "root/etc/passwd", &facts) < 0);
+        assert_true(uvh_file_look(&root, "cwd", &facts) < 0);
+        uvh_file_root_close(&root);
+    }
+}
+
+static void test_special_files_do_not_block(void **state)
+{
+    const struct place *place = *state;
+    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/root/socket", place->parent);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct uvh_file_facts facts;
+        int descriptor;
+        assert_int_equal(uvh_file_look(roots[i], "fifo", &facts), 0);
+        assert_int_equal(facts.kind, UVH_FILE_OTHER);
+        assert_int_equal(uvh_file_open(roots[i], "fifo", &descriptor, &facts), 0);
+        assert_int_equal(facts.kind, UVH_FILE_OTHER);
+        uvh_file_close(descriptor);
+        assert_int_equal(uvh_file_look(roots[i], "socket", &facts), 0);
+        assert_int_equal(facts.kind, UVH_FILE_OTHER);
+        assert_int_equal(uvh_file_open(roots[i], "socket", &descriptor, &facts), -ENXIO);
+    }
+    close(listener);
+}
+
+/* Looking must not open: a writer that waits for a reader of the FIFO would be let in. */
+static void test_looking_does_not_open(void **state)
+{
+    const struct place *place = *state;
+    struct uvh_file_facts facts;
+    assert_int_equal(uvh_file_look(&place->kernel, "fifo", &facts), 0);
+    assert_int_equal(openat(place->folder, "root/fifo", O_WRONLY | O_NONBLOCK), -1);
+    assert_int_equal(errno, ENXIO);
+}
+
+static void test_descriptors_are_closed_on_exec(void **state)
+{
+    const struct place *place = *state;
+    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    assert_true((fcntl(place->kernel.descriptor, F_GETFD) & FD_CLOEXEC) != 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct uvh_file_facts facts;
+        int descriptor;
+        assert_int_equal(uvh_file_open(roots[i], "a/b/deep", &descriptor, &facts), 0);
+        assert_true((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) != 0);
+        assert_true((fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0);
+        uvh_file_close(descriptor);
+    }
+}
+
+static void test_facts_tell_a_changed_file(void **state)
+{
+    const struct place *place = *state;
+    struct uvh_file_facts before;
+    struct uvh_file_facts after;
+    struct timespec times[2] = {
+        {.tv_nsec = UTIME_OMIT},
+        { .tv_sec = 1000,         .tv_nsec = 5}
+    };
+    assert_int_equal(utimensat(place->folder, "root/file", times, 0), 0);
+    assert_int_equal(uvh_file_look(&place->kernel, "file", &before), 0);
+    assert_int_equal(before.modified_seconds, 1000);
+    assert_int_equal(before.modified_nanoseconds, 5);
+    assert_int_equal(uvh_file_look(&place->walk, "file", &after), 0);
+    assert_true(uvh_file_facts_equal(&before, &after));
+    times[1].tv_nsec = 6;
+    assert_int_equal(utimensat(place->folder, "root/file", times, 0), 0);
+    assert_int_equal(uvh_file_look(&place->kernel, "file", &after), 0);
+    assert_false(uvh_file_facts_equal(&before, &after));
+    assert_int_equal(uvh_file_look(&place->kernel, "a/b/deep", &after), 0);
+    assert_false(uvh_file_facts_equal(&before, &after));
+}
+
+static void test_reading_stops_at_the_end(void **state)
+{
+    const struct place *place = *state;
+    struct uvh_file_facts facts;
+    int descriptor;
+    char bytes[32];
+    assert_int_equal(uvh_file_open(&place->kernel, "file", &descriptor, &facts), 0);
+    assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 7), 4);
+    assert_memory_equal(bytes, "root", 4);
+    assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 100), 0);
+    uvh_file_close(descriptor);
+    assert_int_equal(uvh_file_read(-1, bytes, sizeof(bytes), 0), -EBADF);
+}
+
+static void test_root_that_was_removed(void **state)
+{
+    struct place *place = *state;
+    struct uvh_file_root root;
+    struct uvh_file_facts facts;
+    char path[128];
+    make_folder(place->folder, "gone");
+    snprintf(path, sizeof(path), "%s/gone", place->parent);
+    assert_int_equal(uvh_file_root_open(&root, path), 0);
+    assert_int_equal(rmdir(path), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(uvh_file_look(&root, "", &facts), -ENOENT);
+        assert_int_equal(uvh_file_look(&root, "file", &facts), -ENOENT);
+        uvh_file_root_force_walk(&root);
+    }
+    uvh_file_root_close(&root);
+}
+
+static void test_bad_roots(void **state)
+{
+    const struct place *place = *state;
+    struct uvh_file_root root;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/missing", place->parent);
+    assert_int_equal(uvh_file_root_open(&root, path), -ENOENT);
+    snprintf(path, sizeof(path), "%s/secret", place->parent);
+    assert_int_equal(uvh_file_root_open(&root, path), -ENOTDIR);
+    uvh_file_root_close(&root);
+}
+
+struct names {
+    char text[256];
+    int limit;
+};
+
+static int add_name(const char *name, const struct uvh_file_facts *facts, void *arg)
+{
+    static const char kinds[] = {
+        [UVH_FILE_REGULAR] = 'r', [UVH_FILE_FOLDER] = 'd', [UVH_FILE_LINK] = 'l', [UVH_FILE_OTHER] = 'o'};
+    struct names *names = arg;
+    size_t length = strlen(names->text);
+    snprintf(names->text + length, sizeof(names->text) - length, "%c%s ", kinds[facts->kind], name);
+    return --names->limit == 0 ? 7 : 0;
+}
+
+static void test_listing_a_folder(void **state)
+{
+    const struct place *place = *state;
+    struct names names = {.limit = 100};
+    int before = count_descriptors();
+    assert_int_equal(uvh_file_list(&place->kernel, "a", add_name, &names), 0);
+    assert_string_equal(names.text, "db ");
+    names = (struct names){.limit = 100};
+    assert_int_equal(uvh_file_list(&place->walk, "folder-link", add_name, &names), 0);
+    assert_true(strcmp(names.text, "rdeep lup ") == 0 || strcmp(names.text, "lup rdeep ") == 0);
+    names = (struct names){.limit = 1};
+    assert_int_equal(uvh_file_list(&place->kernel, "", add_name, &names), 7);
+    assert_int_equal(uvh_file_list(&place->kernel, "file", add_name, &names), -ENOTDIR);
+    assert_int_equal(uvh_file_list(&place->walk, "out-folder", add_name, &names), -EXDEV);
+    assert_int_equal(uvh_file_list(&place->kernel, "missing", add_name, &names), -ENOENT);
+    assert_int_equal(count_descriptors(), before);
+}
+
+static void test_running_out_of_descriptors(void **state)
+{
+    const struct place *place = *state;
+    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    struct rlimit limit;
+    struct uvh_file_facts facts;
+    int descriptor;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(uvh_file_descriptor_limit(), limit.rlim_cur > INT_MAX ? INT_MAX : limit.rlim_cur);
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(uvh_file_look(roots[i], "file", &facts), -EMFILE);
+        assert_int_equal(uvh_file_open(roots[i], "a/b/deep", &descriptor, &facts), -EMFILE);
+        assert_int_equal(uvh_file_list(roots[i], "", add_name, NULL), -EMFILE);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_paths_below_the_root_open, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_inside_the_root_are_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing_outside_the_root_opens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_errors_are_those_of_the_system, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_growing_link_loop_ends, set_up, tear_down),
+        cmocka_unit_test(test_magic_links_are_refused),
+        cmocka_unit_test_setup_teardown(test_special_files_do_not_block, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_looking_does_not_open, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_descriptors_are_closed_on_exec, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_facts_tell_a_changed_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reading_stops_at_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_root_that_was_removed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bad_roots, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_listing_a_folder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_running_out_of_descriptors, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,418 @@
+/* The request's accessors, on heads that the parser took apart: values, their terminating NUL, and the decoding of query and
+ * parameters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "http/request.h"
+#include "route/router.h"
+#include "support/fault_heap.h"
+
+/* A request that is parsed, and all that it needs to live. */
+struct made {
+    struct uvh_arena_pool pool;
+    struct uvh_arena arena;
+    uvhttp_head_t head;
+    struct uvhttp_request request;
+    char *bytes; /* of exactly the head's size, so that ASan sees a step too far */
+    uvhttp_reason_t reason;
+    bool out_of_memory;
+};
+
+static struct fault_heap heap;
+static struct made made;
+
+static void make(const char *text)
+{
+    static const uvhttp_head_limits_t limits = {16384, 8192, 32};
+    size_t length = strlen(text);
+    memset(&made, 0, sizeof(made));
+    fault_heap_init(&heap);
+    uvh_arena_pool_init(&made.pool, &heap.allocator);
+    assert_non_null(uvh_arena_begin(&made.arena, &made.pool, 64));
+    made.bytes = malloc(length);
+    assert_non_null(made.bytes);
+    memcpy(made.bytes, text, length);
+    uvhttp_head_init(&made.head, NULL, 0);
+    assert_int_equal(uvhttp_request_head_parse(&made.head, made.bytes, length, &limits), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_request_framing(&made.head, &made.request.framing), UVHTTP_REASON_NONE);
+    made.reason = uvh_request_init(&made.request, &made.arena, &made.head, &made.out_of_memory);
+}
+
+static void make_target(const char *method, const char *target)
+{
+    char text[1024];
+    snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: example.com\r\n\r\n", method, target);
+    make(text);
+    assert_int_equal(made.reason, UVHTTP_REASON_NONE);
+}
+
+static void unmake(void)
+{
+    uvh_arena_release(&made.arena);
+    uvh_arena_pool_release(&made.pool);
+    assert_int_equal(atomic_load(&heap.live), 0);
+    free(made.bytes);
+}
+
+static void assert_slice(uvhttp_slice_t slice, const char *expected)
+{
+    assert_int_equal(slice.length, strlen(expected));
+    assert_non_null(slice.base);
+    assert_memory_equal(slice.base, expected, slice.length);
+}
+
+static void assert_terminated(uvhttp_slice_t slice, const char *expected)
+{
+    assert_non_null(slice.base);
+    assert_string_equal(slice.base, expected);
+    assert_int_equal(slice.length, strlen(expected));
+}
+
+static void method_target_path_query_and_version(void **state)
+{
+    (void)state;
+    make("DELETE /a%20b/./c?x=1&y HTTP/1.0\r\n\r\n");
+    assert_int_equal(uvhttp_request_method(&made.request), UVHTTP_METHOD_DELETE);
+    assert_string_equal(uvhttp_request_method_name(&made.request), "DELETE");
+    assert_terminated(uvhttp_request_target(&made.request), "/a%20b/./c?x=1&y");
+    assert_string_equal(uvhttp_request_path(&made.request), "/a b/c");
+    assert_terminated(uvhttp_request_path_slice(&made.request), "/a b/c");
+    assert_slice(uvhttp_request_raw_path(&made.request), "/a%20b/./c");
+    assert_terminated(uvhttp_request_query_string(&made.request), "x=1&y");
+    assert_int_equal(uvhttp_request_http_minor(&made.request), 0);
+    unmake();
+    make("PURGE / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_int_equal(uvhttp_request_method(&made.request), UVHTTP_METHOD_OTHER);
+    assert_string_equal(uvhttp_request_method_name(&made.request), "PURGE");
+    assert_int_equal(uvhttp_request_http_minor(&made.request), 1);
+    assert_terminated(uvhttp_request_query_string(&made.request), "");
+    assert_slice(uvhttp_request_raw_path(&made.request), "/");
+    unmake();
+}
+
+static void paths_are_decoded_normalized_and_terminated(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *path;
+    } cases[] = {
+        {"/",                        "/"          },
+        {"/plain/path",              "/plain/path"},
+        {"/plain?query",             "/plain"     },
+        {"/a/../b",                  "/b"         },
+        {"/a/%2e%2E/b/",             "/b/"        },
+        {"/a%2Fb/c",                 "/a%2Fb/c"   },
+        {"/a%2fb",                   "/a%2fb"     },
+        {"/%41%62%63",               "/Abc"       },
+        {"/100%25",                  "/100%"      },
+        {"/a+b",                     "/a+b"       },
+        {"/%C3%A9",                  "/\xC3\xA9"  },
+        {"/a//b",                    "/a//b"      },
+        {"http://example.com/x/y",   "/x/y"       },
+        {"http://example.com",       "/"          },
+        {"http://example.com?a=b",   "/"          },
+        {"http://example.com/%7E?a", "/~"         },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        make_target("GET", cases[i].target);
+        assert_terminated(uvhttp_request_path_slice(&made.request), cases[i].path);
+        assert_string_equal(uvhttp_request_path(&made.request), cases[i].path);
+        assert_terminated(uvhttp_request_target(&made.request), cases[i].target);
+        unmake();
+    }
+    make_target("OPTIONS", "*");
+    assert_terminated(uvhttp_request_path_slice(&made.request), "*");
+    unmake();
+}
+
+static void paths_that_lead_nowhere_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target;
+        uvhttp_reason_t reason;
+    } cases[] = {
+        {"/..",       UVHTTP_REASON_TARGET_ABOVE_ROOT},
+        {"/a/../../", UVHTTP_REASON_TARGET_ABOVE_ROOT},
+        {"/%2e%2e/x", UVHTTP_REASON_TARGET_ABOVE_ROOT},
+        {"/a%",       UVHTTP_REASON_TARGET_ENCODING  },
+        {"/a%4",      UVHTTP_REASON_TARGET_ENCODING  },
+        {"/a%zz",     UVHTTP_REASON_TARGET_ENCODING  },
+        {"/a%00",     UVHTTP_REASON_TARGET_ENCODING  },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", cases[i].target);
+        make(text);
+        assert_int_equal(made.reason, cases[i].reason);
+        assert_false(made.out_of_memory);
+        unmake();
+    }
+}
+
+static void query_parameters_are_split_first_and_decoded_then(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *name, *value;
+    } cases[] = {
+        {"a=1",       "a",   "1"       },
+        {"a=1&b=2",   "b",   "2"       },
+        {"a=1&a=2",   "a",   "1"       },
+        {"a",         "a",   ""        },
+        {"a=",        "a",   ""        },
+        {"a=1",       "b",   NULL      },
+        {"",          "a",   NULL      },
+        {"&&a=1&&",   "a",   "1"       },
+        {"a=x%26b=y", "a",   "x&b=y"   },
+        {"a=x%26b=y", "b",   NULL      },
+        {"a=1+2",     "a",   "1 2"     },
+        {"a=1%2B2",   "a",   "1+2"     },
+        {"a+b=c",     "a b", "c"       },
+        {"%61=c",     "a",   "c"       },
+        {"a%3Db=c",   "a=b", "c"       },
+        {"a=b=c",     "a",   "b=c"     },
+        {"A=1",       "a",   NULL      },
+        {"ab=1",      "a",   NULL      },
+        {"a=1",       "ab",  NULL      },
+        {"a=%zz",     "a",   NULL      },
+        {"a=%4",      "a",   NULL      },
+        {"a=%zz&a=2", "a",   "2"       },
+        {"%zz=1&b=2", "b",   "2"       },
+        {"%zz=1",     "%zz", NULL      },
+        {"a=%C3%A9",  "a",   "\xC3\xA9"},
+        {"=x&a=1",    "",    "x"       },
+        {"a=1?b=2",   "a",   "1?b=2"   },
+        {"a=%00b",    "a",   ""        }, /* as a C string it ends at the NUL */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char target[128];
+        snprintf(target, sizeof(target), "/p?%s", cases[i].query);
+        make_target("GET", target);
+        for (int again = 0; again < 2; again++) { /* asking changes nothing */
+            const char *value = uvhttp_request_query(&made.request, cases[i].name);
+            if (cases[i].value == NULL)
+                assert_null(value);
+            else
+                assert_string_equal(value, cases[i].value);
+        }
+        assert_terminated(uvhttp_request_query_string(&made.request), cases[i].query);
+        unmake();
+    }
+    make_target("GET", "/p");
+    assert_null(uvhttp_request_query(&made.request, "a"));
+    assert_null(uvhttp_request_query(&made.request, ""));
+    unmake();
+}
+
+static void header_fields_are_found_whatever_their_case(void **state)
+{
+    (void)state;
+    make("GET / HTTP/1.1\r\nHost: example.com\r\nX-Empty:\r\nX-Spaces: \t \r\nX-Two: one\r\n"
+         "x-two:  second \t\r\nAccept:text/html\r\n\r\n");
+    assert_int_equal(uvhttp_request_header_count(&made.request), 6);
+    assert_string_equal(uvhttp_request_header(&made.request, "host"), "example.com");
+    assert_string_equal(uvhttp_request_header(&made.request, "HOST"), "example.com");
+    assert_string_equal(uvhttp_request_header(&made.request, "x-empty"), "");
+    assert_string_equal(uvhttp_request_header(&made.request, "X-SPACES"), "");
+    assert_string_equal(uvhttp_request_header(&made.request, "x-TWO"), "one");
+    assert_string_equal(uvhttp_request_header(&made.request, "accept"), "text/html");
+    assert_null(uvhttp_request_header(&made.request, "x-tw"));
+    assert_null(uvhttp_request_header(&made.request, "x-twoo"));
+    assert_null(uvhttp_request_header(&made.request, ""));
+    assert_terminated(uvhttp_request_field(&made.request, UVHTTP_FIELD_HOST), "example.com");
+    assert_terminated(uvhttp_request_field(&made.request, UVHTTP_FIELD_ACCEPT), "text/html");
+    assert_null(uvhttp_request_field(&made.request, UVHTTP_FIELD_COOKIE).base);
+    assert_null(uvhttp_request_field(&made.request, UVHTTP_FIELD_OTHER).base);
+    unmake();
+}
+
+static void header_at_gives_all_fields_in_order_each_terminated(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+    } expected[] = {
+        {"Host",    "h"  },
+        {"A",       ""   },
+        {"b",       "1"  },
+        {"B",       "2"  },
+        {"Last-Of", "x y"},
+    };
+    make("GET / HTTP/1.1\r\nHost: h\r\nA:\r\nb:1\r\nB: 2\r\nLast-Of:  x y  \r\n\r\n");
+    /* Twice and in both directions: the NULs must not spoil a neighbour. */
+    for (size_t round = 0; round < 2; round++) {
+        for (size_t i = 0; i < 5; i++) {
+            size_t index = round == 0 ? i : 4 - i;
+            uvhttp_slice_t name, value;
+            uvhttp_request_header_at(&made.request, index, &name, &value);
+            assert_terminated(name, expected[index].name);
+            assert_terminated(value, expected[index].value);
+        }
+    }
+    uvhttp_slice_t name = {"x", 1}, value = {"x", 1};
+    uvhttp_request_header_at(&made.request, 5, &name, &value);
+    assert_null(name.base);
+    assert_null(value.base);
+    assert_string_equal(uvhttp_request_header(&made.request, "b"), "1");
+    unmake();
+}
+
+static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)response;
+    (void)arg;
+    return 0;
+}
+
+static void no_complaint(const char *message, void *arg)
+{
+    (void)arg;
+    fail_msg("%s", message);
+}
+
+static struct uvh_match match;
+
+static struct uvhttp_router *route(const char *pattern)
+{
+    struct uvhttp_router *router = uvh_router_new(&heap.allocator, no_complaint, NULL);
+    assert_non_null(router);
+    assert_int_equal(uvhttp_router_add_route(router, pattern, handler), 0);
+    uvh_router_match(router, UVHTTP_METHOD_GET, (uvhttp_slice_t){"GET", 3}, made.request.path, &match);
+    assert_non_null(match.route);
+    made.request.params = match.params;
+    made.request.param_count = match.param_count;
+    return router;
+}
+
+static void parameters_are_decoded_and_terminated(void **state)
+{
+    (void)state;
+    make_target("GET", "/users/J%C3%B6rg%20X/files/a%2Fb/c?id=9");
+    struct uvhttp_router *router = route("/users/:id/files/*");
+    for (int again = 0; again < 2; again++) {
+        assert_string_equal(uvhttp_request_param(&made.request, "id"), "J\xC3\xB6rg X");
+        assert_string_equal(uvhttp_request_param(&made.request, "*"), "a%2Fb/c");
+        assert_null(uvhttp_request_param(&made.request, "i"));
+        assert_null(uvhttp_request_param(&made.request, "idd"));
+        assert_null(uvhttp_request_param(&made.request, ""));
+    }
+    assert_string_equal(uvhttp_request_path(&made.request), "/users/J\xC3\xB6rg X/files/a%2Fb/c");
+    uvh_router_free(router);
+    unmake();
+}
+
+static void parameters_of_a_plain_path_do_not_spoil_it(void **state)
+{
+    (void)state;
+    make_target("GET", "/a/b/c");
+    struct uvhttp_router *router = route("/:x/:y/*z");
+    assert_string_equal(uvhttp_request_param(&made.request, "*"), "c"); /* a wildcard by any name */
+    assert_string_equal(uvhttp_request_param(&made.request, "x"), "a");
+    assert_string_equal(uvhttp_request_param(&made.request, "y"), "b");
+    assert_string_equal(uvhttp_request_param(&made.request, "z"), "c");
+    assert_string_equal(uvhttp_request_path(&made.request), "/a/b/c");
+    uvh_router_free(router);
+    unmake();
+    make_target("GET", "/a/");
+    router = route("/a/*z");
+    assert_string_equal(uvhttp_request_param(&made.request, "z"), "");
+    uvh_router_free(router);
+    unmake();
+}
+
+static void without_a_route_there_are_no_parameters(void **state)
+{
+    (void)state;
+    make_target("GET", "/a");
+    assert_null(uvhttp_request_param(&made.request, "a"));
+    assert_null(uvhttp_request_param(&made.request, "*"));
+    unmake();
+}
+
+static void trailers_and_body_are_what_was_set(void **state)
+{
+    (void)state;
+    static const uvhttp_head_limits_t limits = {16384, 8192, 32};
+    char section[] = "X-Sum: 12 \r\nX-Empty:\r\n\r\n";
+    uvhttp_head_t trailers;
+    make_target("POST", "/");
+    assert_null(uvhttp_request_trailer(&made.request, "x-sum"));
+    assert_int_equal(uvhttp_request_body(&made.request).length, 0);
+    uvhttp_head_init(&trailers, NULL, 0);
+    assert_int_equal(uvhttp_trailers_parse(&trailers, section, strlen(section), &limits), UVHTTP_PARSE_DONE);
+    made.request.trailers = &trailers;
+    made.request.trailer_bytes = section;
+    made.request.body = (uvhttp_slice_t){"body", 4};
+    assert_string_equal(uvhttp_request_trailer(&made.request, "x-sum"), "12");
+    assert_string_equal(uvhttp_request_trailer(&made.request, "X-EMPTY"), "");
+    assert_null(uvhttp_request_trailer(&made.request, "host"));
+    assert_null(uvhttp_request_header(&made.request, "x-sum"));
+    assert_slice(uvhttp_request_body(&made.request), "body");
+    unmake();
+}
+
+static void user_data_and_memory_travel_with_the_request(void **state)
+{
+    (void)state;
+    make_target("GET", "/");
+    assert_null(uvhttp_request_user_data(&made.request));
+    uvhttp_request_set_user_data(&made.request, &made);
+    assert_ptr_equal(uvhttp_request_user_data(&made.request), &made);
+    char *small = uvhttp_request_allocate(&made.request, 3);
+    char *large = uvhttp_request_allocate(&made.request, 100000);
+    assert_non_null(small);
+    assert_non_null(large);
+    assert_int_equal((uintptr_t)small % 16, 0);
+    assert_int_equal((uintptr_t)large % 16, 0);
+    memset(small, 1, 3);
+    memset(large, 2, 100000);
+    assert_non_null(uvhttp_request_allocate(&made.request, 0));
+    unmake();
+}
+
+static void running_out_of_memory_is_told_apart_from_a_bad_path(void **state)
+{
+    (void)state;
+    make_target("GET", "/a?b=c");
+    /* Used up, so that whatever needs memory needs a block. */
+    while (made.arena.next < made.arena.end)
+        assert_non_null(uvh_arena_text(&made.arena, 1));
+    fault_heap_arm(&heap, 1, true);
+    bool out_of_memory = false;
+    assert_int_equal(uvh_request_init(&made.request, &made.arena, &made.head, &out_of_memory),
+                     UVHTTP_REASON_NONE);
+    assert_true(out_of_memory);
+    assert_null(uvhttp_request_query(&made.request, "b"));
+    assert_null(uvhttp_request_allocate(&made.request, 1));
+    fault_heap_arm(&heap, 0, false);
+    assert_string_equal(uvhttp_request_query(&made.request, "b"), "c");
+    unmake();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(method_target_path_query_and_version),
+        cmocka_unit_test(paths_are_decoded_normalized_and_terminated),
+        cmocka_unit_test(paths_that_lead_nowhere_are_refused),
+        cmocka_unit_test(query_parameters_are_split_first_and_decoded_then),
+        cmocka_unit_test(header_fields_are_found_whatever_their_case),
+        cmocka_unit_test(header_at_gives_all_fields_in_order_each_terminated),
+        cmocka_unit_test(parameters_are_decoded_and_terminated),
+        cmocka_unit_test(parameters_of_a_plain_path_do_not_spoil_it),
+        cmocka_unit_test(without_a_route_there_are_no_parameters),
+        cmocka_unit_test(trailers_and_body_are_what_was_set),
+        cmocka_unit_test(user_data_and_memory_travel_with_the_request),
+        cmocka_unit_test(running_out_of_memory_is_told_apart_from_a_bad_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* The response as a value: status, fields, prepared fields; what is refused on the way in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/error.h>
+
+#include "http/response.h"
+#include "support/fault_heap.h"
+
+static struct fault_heap heap;
+static struct uvh_arena_pool pool;
+static struct uvh_arena arena;
+static struct uvhttp_response response;
+
+static int set_up(void **state)
+{
+    (void)state;
+    fault_heap_init(&heap);
+    uvh_arena_pool_init(&pool, &heap.allocator);
+    response = (struct uvhttp_response){.arena = &arena, .status = 200};
+    return uvh_arena_begin(&arena, &pool, 16) == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    uvh_arena_release(&arena);
+    uvh_arena_pool_release(&pool);
+    return atomic_load(&heap.live) == 0 ? 0 : -1;
+}
+
+/* The fields as text, and that each is well formed. */
+static const char *fields(void)
+{
+    static char text[1024];
+    size_t length = 0;
+    text[0] = '\0';
+    assert_true(response.header_count <= response.header_capacity);
+    for (size_t i = 0; i < response.header_count; i++) {
+        const struct uvh_header *header = &response.headers[i];
+        assert_int_equal(strlen(header->name.base), header->name.length);
+        assert_int_equal(strlen(header->value.base), header->value.length);
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s=%s;", header->name.base,
+                                   header->value.base);
+    }
+    return text;
+}
+
+static void set_replaces_and_add_adds(void **state)
+{
+    (void)state;
+    assert_int_equal(uvhttp_response_set_header(&response, "X-A", "1"), 0);
+    assert_int_equal(uvhttp_response_add_header(&response, "Set-Cookie", "a=b"), 0);
+    assert_int_equal(uvhttp_response_add_header(&response, "Set-Cookie", "c=d"), 0);
+    assert_string_equal(fields(), "X-A=1;Set-Cookie=a=b;Set-Cookie=c=d;");
+    assert_int_equal(uvhttp_response_set_header(&response, "x-a", "2"), 0);
+    assert_string_equal(fields(), "Set-Cookie=a=b;Set-Cookie=c=d;x-a=2;");
+    assert_int_equal(uvhttp_response_set_header(&response, "SET-COOKIE", ""), 0);
+    assert_string_equal(fields(), "x-a=2;SET-COOKIE=;");
+    assert_int_equal(uvhttp_response_add_header(&response, "X-A", "3"), 0);
+    assert_string_equal(fields(), "x-a=2;SET-COOKIE=;X-A=3;");
+}
+
+static void name_and_value_are_copied(void **state)
+{
+    (void)state;
+    char name[] = "X-A", value[] = "one";
+    assert_int_equal(uvhttp_response_set_header(&response, name, value), 0);
+    memset(name, '!', 3);
+    memset(value, '!', 3);
+    assert_string_equal(fields(), "X-A=one;");
+}
+
+static const struct {
+    const char *name, *value;
+    int err;
+} judged[] = {
+    {"X-A",                   "",            0             },
+    {"X-A",                   "\t b \xff",   0             },
+    {"!#$%&'*+-.^_`|~09azAZ", "1",           0             },
+    {"",                      "1",           UVHTTP_EHEADER},
+    {"X A",                   "1",           UVHTTP_EHEADER},
+    {"X-A:",                  "1",           UVHTTP_EHEADER},
+    {"X-A\r\nX-B",            "1",           UVHTTP_EHEADER},
+    {"X-\xc3\xa9",            "1",           UVHTTP_EHEADER},
+    {"X-A",                   "1\r\nX-B: 2", UVHTTP_EHEADER},
+    {"X-A",                   "1\n",         UVHTTP_EHEADER},
+    {"X-A",                   "\r",          UVHTTP_EHEADER},
+    {"X-A",                   "a\x01",       UVHTTP_EHEADER},
+    {"X-A",                   "a\x7f",       UVHTTP_EHEADER},
+    {"Content-Length",        "5",           UVHTTP_EHEADER},
+    {"content-length",        "5",           UVHTTP_EHEADER},
+    {"Transfer-Encoding",     "chunked",     UVHTTP_EHEADER},
+    {"Connection",            "close",       UVHTTP_EHEADER},
+    {"DATE",                  "today",       UVHTTP_EHEADER},
+    {NULL,                    "1",           UVHTTP_EINVAL },
+    {"X-A",                   NULL,          UVHTTP_EINVAL },
+};
+
+static void bad_fields_are_refused_and_change_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+        uint16_t before = response.header_count;
+        assert_int_equal(uvhttp_response_add_header(&response, judged[i].name, judged[i].value),
+                         judged[i].err);
+        assert_int_equal(response.header_count, before + (judged[i].err == 0 ? 1 : 0));
+        before = response.header_count;
+        if (judged[i].err != 0) {
+            assert_int_equal(uvhttp_response_set_header(&response, judged[i].name, judged[i].value),
+                             judged[i].err);
+            assert_int_equal(response.header_count, before);
+        }
+    }
+}
+
+static void the_status_has_a_range(void **state)
+{
+    (void)state;
+    static const int good[] = {200, 204, 304, 404, 599};
+    static const int bad[] = {-1, 0, 99, 100, 101, 199, 600, 1000, 65736};
+    assert_int_equal(uvhttp_response_status(&response), 200);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(uvhttp_response_set_status(&response, good[i]), 0);
+        assert_int_equal(uvhttp_response_status(&response), good[i]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(uvhttp_response_set_status(&response, bad[i]), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_response_status(&response), 599);
+    }
+}
+
+static void nothing_can_be_set_once_it_is_sent_or_the_client_has_gone(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned char state;
+        int err;
+    } ends[] = {
+        {UVH_RESPONSE_SENT, UVHTTP_EANSWERED},
+        {UVH_RESPONSE_GONE, UVHTTP_EGONE    },
+    };
+    assert_true(uvhttp_response_open(&response));
+    for (size_t i = 0; i < 2; i++) {
+        response.state = ends[i].state;
+        assert_false(uvhttp_response_open(&response));
+        assert_int_equal(uvhttp_response_set_status(&response, 201), ends[i].err);
+        assert_int_equal(uvhttp_response_set_header(&response, "X-A", "1"), ends[i].err);
+        assert_int_equal(uvhttp_response_add_header(&response, "X-A", "1"), ends[i].err);
+        assert_int_equal(uvhttp_response_status(&response), 200);
+        assert_string_equal(fields(), "");
+    }
+}
+
+static void a_thousand_fields_fit_and_then_it_is_enough(void **state)
+{
+    (void)state;
+    char name[16];
+    int err = 0;
+    int count = 0;
+    for (; err == 0 && count < 5000; count++) {
+        snprintf(name, sizeof(name), "X-%d", count);
+        err = uvhttp_response_add_header(&response, name, "v");
+    }
+    assert_int_equal(err, UVHTTP_ENOMEM);
+    assert_int_equal(response.header_count, 1024);
+    assert_string_equal(response.headers[0].name.base, "X-0");
+    assert_string_equal(response.headers[1023].name.base, "X-1023");
+}
+
+static void running_out_of_memory_changes_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(uvhttp_response_set_header(&response, "X-A", "1"), 0);
+    char large[8000];
+    memset(large, 'v', sizeof(large));
+    large[sizeof(large) - 1] = '\0';
+    fault_heap_arm(&heap, 1, true);
+    assert_int_equal(uvhttp_response_set_header(&response, "X-A", large), UVHTTP_ENOMEM);
+    assert_string_equal(fields(), "X-A=1;");
+    fault_heap_arm(&heap, 0, false);
+    assert_int_equal(uvhttp_response_set_header(&response, "X-A", "2"), 0);
+    assert_string_equal(fields(), "X-A=2;");
+}
+
+static void prepared_fields_are_encoded_once(void **state)
+{
+    (void)state;
+    uvhttp_prepared_t *prepared = uvhttp_prepared_new(&heap.allocator);
+    assert_non_null(prepared);
+    assert_int_equal(prepared->lines.length, 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "ETag", "\"1\""), 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-A", ""), 0);
+    for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+        if (judged[i].err != 0)
+            assert_int_equal(uvhttp_prepared_add(prepared, judged[i].name, judged[i].value), judged[i].err);
+    }
+    static const char lines[] = "ETag: \"1\"\r\nX-A: \r\n";
+    assert_int_equal(prepared->lines.length, strlen(lines));
+    assert_memory_equal(prepared->lines.data, lines, strlen(lines));
+    char large[1000];
+    memset(large, 'v', sizeof(large));
+    large[sizeof(large) - 1] = '\0';
+    fault_heap_arm(&heap, 1, true);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-B", large), UVHTTP_ENOMEM);
+    assert_int_equal(prepared->lines.length, strlen(lines)); /* no half line */
+    assert_null(uvhttp_prepared_new(&heap.allocator));
+    fault_heap_arm(&heap, 0, false);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "2"), 0);
+    assert_memory_equal(prepared->lines.data, "ETag: \"1\"\r\nX-A: \r\nX-B: 2\r\n", prepared->lines.length);
+    uvhttp_prepared_free(prepared);
+    uvhttp_prepared_free(NULL);
+    prepared = uvhttp_prepared_new(NULL);
+    assert_non_null(prepared);
+    uvhttp_prepared_free(prepared);
+}
+
+static int released;
+
+static void count_release(void *arg)
+{
+    assert_ptr_equal(arg, &pool);
+    released++;
+}
+
+static void a_body_is_released_once(void **state)
+{
+    (void)state;
+    released = 0;
+    uvh_response_release_body(&response);
+    assert_int_equal(released, 0);
+    response.body.release = count_release;
+    response.body.release_arg = &pool;
+    uvh_response_release_body(&response);
+    uvh_response_release_body(&response);
+    assert_int_equal(released, 1);
+}
+
+static void status_texts(void **state)
+{
+    (void)state;
+    assert_string_equal(uvhttp_status_text(200), "OK");
+    assert_string_equal(uvhttp_status_text(404), "Not Found");
+    assert_string_equal(uvhttp_status_text(413), "Content Too Large");
+    assert_string_equal(uvhttp_status_text(505), "HTTP Version Not Supported");
+    assert_string_equal(uvhttp_status_text(299), "");
+    assert_string_equal(uvhttp_status_text(-1), "");
+    for (int status = 0; status < 1000; status++) /* the room reserved for a status line counts on it */
+        assert_true(strlen(uvhttp_status_text(status)) <= 31);
+    assert_true(uvh_response_is_bodiless(204));
+    assert_true(uvh_response_is_bodiless(304));
+    assert_false(uvh_response_is_bodiless(200));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(set_replaces_and_add_adds),
+        TEST(name_and_value_are_copied),
+        TEST(bad_fields_are_refused_and_change_nothing),
+        TEST(the_status_has_a_range),
+        TEST(nothing_can_be_set_once_it_is_sent_or_the_client_has_gone),
+        TEST(a_thousand_fields_fit_and_then_it_is_enough),
+        TEST(running_out_of_memory_changes_nothing),
+        TEST(prepared_fields_are_encoded_once),
+        TEST(a_body_is_released_once),
+        TEST(status_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,600 @@
+/* The router: which pattern takes a path, with which parameters, and what is said when none does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/error.h>
+
+#include "codec/method.h"
+#include "route/router.h"
+#include "support/fault_heap.h"
+
+static struct fault_heap heap;
+static struct uvhttp_router *router;
+static char complaint[1024];
+static struct uvh_match match;
+
+static void complain(const char *message, void *arg)
+{
+    assert_ptr_equal(arg, &heap);
+    snprintf(complaint, sizeof(complaint), "%s", message);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    fault_heap_init(&heap);
+    complaint[0] = '\0';
+    router = uvh_router_new(&heap.allocator, complain, &heap);
+    return router == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    uvh_router_free(router);
+    return atomic_load(&heap.live) == 0 ? 0 : -1;
+}
+
+/* Handlers are told apart by their argument: here the pattern. Never called. */
+static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)response;
+    (void)arg;
+    return 0;
+}
+
+static int add(const char *method, const char *pattern)
+{
+    uvhttp_route_t route = {
+        .method = method, .pattern = pattern, .handler = handler, .arg = (void *)(uintptr_t)pattern};
+    return uvhttp_router_add(router, &route);
+}
+
+static void must_add(const char *method, const char *pattern)
+{
+    assert_int_equal(add(method, pattern), 0);
+}
+
+/* The pattern that takes the request, NULL when none does. */
+static const char *find(const char *method, const char *path)
+{
+    uvhttp_slice_t name = {method, strlen(method)};
+    uvh_router_match(router, uvh_method_lookup(name), name, (uvhttp_slice_t){path, strlen(path)}, &match);
+    return match.route == NULL ? NULL : match.route->arg;
+}
+
+#define ASSERT_FINDS(method, path, pattern) assert_string_equal(find(method, path), pattern)
+#define ASSERT_MISSES(method, path)         assert_null(find(method, path))
+
+static void assert_param(size_t index, const char *name, const char *value)
+{
+    const struct uvh_param *param = &match.params[index];
+    assert_true(index < match.param_count);
+    assert_int_equal(param->name_length, strlen(name));
+    assert_memory_equal(param->name, name, strlen(name));
+    assert_int_equal(param->value.length, strlen(value));
+    assert_memory_equal(param->value.base, value, strlen(value));
+}
+
+static void assert_allow(const char *path, const char *expected)
+{
+    struct uvh_bytes allow;
+    uvh_bytes_init(&allow, &heap.allocator, 65536);
+    assert_int_equal(uvh_router_allow(router, (uvhttp_slice_t){path, strlen(path)}, &allow), 0);
+    assert_int_equal(uvh_bytes_append(&allow, "", 1), 0);
+    assert_string_equal(allow.data, expected);
+    uvh_bytes_release(&allow);
+}
+
+static void a_path_without_any_route_is_missed(void **state)
+{
+    (void)state;
+    ASSERT_MISSES("GET", "/");
+    ASSERT_MISSES("GET", "/a/b");
+    ASSERT_MISSES("GET", "*");
+    ASSERT_MISSES("GET", "");
+    assert_false(match.known_path);
+}
+
+static void literals_match_whole_segments_only(void **state)
+{
+    (void)state;
+    must_add("GET", "/");
+    must_add("GET", "/users");
+    must_add("GET", "/users/list");
+    ASSERT_FINDS("GET", "/", "/");
+    ASSERT_FINDS("GET", "/users", "/users");
+    ASSERT_FINDS("GET", "/users/list", "/users/list");
+    ASSERT_MISSES("GET", "/user");
+    ASSERT_MISSES("GET", "/userss");
+    ASSERT_MISSES("GET", "/Users");
+    ASSERT_MISSES("GET", "/users/lis");
+    ASSERT_MISSES("GET", "/users/list/more");
+    assert_false(match.known_path);
+}
+
+static void a_trailing_slash_and_empty_segments_make_another_path(void **state)
+{
+    (void)state;
+    must_add("GET", "/a");
+    ASSERT_MISSES("GET", "/a/");
+    ASSERT_MISSES("GET", "//a");
+    must_add("GET", "/a/");
+    must_add("GET", "/a//b");
+    must_add("GET", "//");
+    ASSERT_FINDS("GET", "/a", "/a");
+    ASSERT_FINDS("GET", "/a/", "/a/");
+    ASSERT_FINDS("GET", "/a//b", "/a//b");
+    ASSERT_FINDS("GET", "//", "//");
+    ASSERT_MISSES("GET", "/");
+    ASSERT_MISSES("GET", "/a/b");
+    ASSERT_MISSES("GET", "///");
+}
+
+static void a_parameter_is_one_segment_that_is_not_empty(void **state)
+{
+    (void)state;
+    must_add("GET", "/users/:id");
+    must_add("GET", "/users/:id/posts/:post");
+    ASSERT_FINDS("GET", "/users/42", "/users/:id");
+    assert_int_equal(match.param_count, 1);
+    assert_param(0, "id", "42");
+    ASSERT_FINDS("GET", "/users/a b/posts/%2F", "/users/:id/posts/:post");
+    assert_int_equal(match.param_count, 2);
+    assert_param(0, "id", "a b");
+    assert_param(1, "post", "%2F");
+    ASSERT_MISSES("GET", "/users/");
+    ASSERT_MISSES("GET", "/users");
+    ASSERT_MISSES("GET", "/users//posts/1");
+    ASSERT_MISSES("GET", "/users/1/posts/");
+    ASSERT_MISSES("GET", "/users/1/2");
+}
+
+static void a_wildcard_takes_all_the_rest_even_nothing(void **state)
+{
+    (void)state;
+    must_add("GET", "/files/*path");
+    must_add("GET", "/raw/*");
+    ASSERT_FINDS("GET", "/files/", "/files/*path");
+    assert_param(0, "path", "");
+    ASSERT_FINDS("GET", "/files/a", "/files/*path");
+    assert_param(0, "path", "a");
+    ASSERT_FINDS("GET", "/files/a//b/", "/files/*path");
+    assert_param(0, "path", "a//b/");
+    ASSERT_FINDS("GET", "/raw/x/y", "/raw/*");
+    assert_int_equal(match.param_count, 1);
+    assert_param(0, "*", "x/y");
+    ASSERT_MISSES("GET", "/files");
+}
+
+static void literal_goes_before_parameter_before_wildcard(void **state)
+{
+    (void)state;
+    must_add("GET", "/*all");
+    must_add("GET", "/:one");
+    must_add("GET", "/exact");
+    must_add("GET", "/exact/*below");
+    must_add("GET", "/:one/:two");
+    must_add("GET", "/exact/deep");
+    ASSERT_FINDS("GET", "/exact", "/exact");
+    ASSERT_FINDS("GET", "/other", "/:one");
+    ASSERT_FINDS("GET", "/exact/deep", "/exact/deep");
+    ASSERT_FINDS("GET", "/exact/else", "/exact/*below");
+    ASSERT_FINDS("GET", "/other/else", "/:one/:two");
+    ASSERT_FINDS("GET", "/other/else/more", "/*all");
+    assert_int_equal(match.param_count, 1);
+    assert_param(0, "all", "other/else/more");
+    ASSERT_FINDS("GET", "/", "/*all");
+    assert_param(0, "all", "");
+}
+
+static void a_specific_branch_that_leads_nowhere_is_left_again(void **state)
+{
+    (void)state;
+    must_add("GET", "/a/b/c");
+    must_add("GET", "/a/:x/d");
+    must_add("GET", "/:y/b/:z/e");
+    must_add("GET", "/*rest");
+    ASSERT_FINDS("GET", "/a/b/c", "/a/b/c");
+    ASSERT_FINDS("GET", "/a/b/d", "/a/:x/d");
+    assert_int_equal(match.param_count, 1);
+    assert_param(0, "x", "b");
+    ASSERT_FINDS("GET", "/a/b/c/e", "/:y/b/:z/e");
+    assert_int_equal(match.param_count, 2);
+    assert_param(0, "y", "a");
+    assert_param(1, "z", "c");
+    ASSERT_FINDS("GET", "/a/b/c/f", "/*rest");
+    assert_int_equal(match.param_count, 1);
+    assert_param(0, "rest", "a/b/c/f");
+}
+
+static void a_branch_without_the_method_is_left_again_too(void **state)
+{
+    (void)state;
+    must_add("POST", "/a/b");
+    must_add("GET", "/a/:x");
+    must_add("DELETE", "/*");
+    ASSERT_FINDS("POST", "/a/b", "/a/b");
+    ASSERT_FINDS("GET", "/a/b", "/a/:x");
+    assert_param(0, "x", "b");
+    ASSERT_FINDS("DELETE", "/a/b", "/*");
+    ASSERT_MISSES("PUT", "/a/b");
+    assert_true(match.known_path);
+    assert_allow("/a/b", "GET, HEAD, POST, DELETE, OPTIONS");
+}
+
+static void a_path_with_other_methods_names_them(void **state)
+{
+    (void)state;
+    must_add("GET", "/page");
+    must_add("PUT", "/page");
+    must_add("PURGE", "/page");
+    must_add("POST", "/other");
+    ASSERT_MISSES("POST", "/page");
+    assert_true(match.known_path);
+    assert_allow("/page", "GET, HEAD, PUT, OPTIONS, PURGE");
+    ASSERT_MISSES("GET", "/other");
+    assert_allow("/other", "POST, OPTIONS");
+    ASSERT_MISSES("GET", "/nowhere");
+    assert_false(match.known_path);
+}
+
+static void the_asterisk_allows_what_any_route_does(void **state)
+{
+    (void)state;
+    ASSERT_MISSES("OPTIONS", "*");
+    assert_allow("*", "OPTIONS");
+    must_add("GET", "/a");
+    must_add("PATCH", "/b");
+    must_add("PURGE", "/b");
+    must_add("BAN", "/c");
+    must_add("PURGE", "/d");
+    ASSERT_MISSES("OPTIONS", "*");
+    assert_allow("*", "GET, HEAD, OPTIONS, PATCH, PURGE, BAN");
+}
+
+static void every_pattern_that_fits_the_path_adds_its_methods(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"POST", "PUT", "DELETE", "PATCH", "COPY", "MOVE", "LOCK", "UNLOCK"};
+    static const char *const patterns[] = {"/a/a/a",  "/a/a/:z",  "/a/:y/a",  "/a/:y/:z",
+                                           "/:x/a/a", "/:x/a/:z", "/:x/:y/a", "/:x/:y/:z"};
+    for (size_t i = 0; i < 8; i++)
+        must_add(methods[i], patterns[i]);
+    must_add("PURGE", "/a/*");
+    must_add("BAN", "/*");
+    ASSERT_MISSES("GET", "/a/a/a");
+    assert_true(match.known_path);
+    assert_allow("/a/a/a", "POST, PUT, DELETE, OPTIONS, PATCH, COPY, MOVE, LOCK, UNLOCK, PURGE, BAN");
+    assert_allow("/b/a/a", "OPTIONS, COPY, MOVE, LOCK, UNLOCK, BAN");
+}
+
+static void a_method_of_several_candidates_is_named_once(void **state)
+{
+    (void)state;
+    must_add("PURGE", "/a/:x");
+    must_add("PURGE", "/:y/b");
+    must_add("PUT", "/a/:x");
+    must_add("PUT", "/:y/b");
+    ASSERT_MISSES("GET", "/a/b");
+    assert_true(match.known_path);
+    assert_allow("/a/b", "PUT, OPTIONS, PURGE");
+}
+
+static void head_uses_get_unless_it_has_a_route(void **state)
+{
+    (void)state;
+    must_add("GET", "/a");
+    must_add("GET", "/b");
+    must_add(NULL, "/b");
+    must_add("POST", "/c");
+    ASSERT_FINDS("HEAD", "/a", "/a");
+    assert_string_equal(match.route->method, "GET");
+    ASSERT_FINDS("HEAD", "/b", "/b");
+    assert_string_equal(match.route->method, "GET");
+    ASSERT_MISSES("HEAD", "/c");
+    assert_allow("/c", "POST, OPTIONS");
+    must_add("HEAD", "/a");
+    ASSERT_FINDS("HEAD", "/a", "/a");
+    assert_string_equal(match.route->method, "HEAD");
+}
+
+static void a_route_for_any_method_comes_after_one_for_the_method(void **state)
+{
+    (void)state;
+    must_add(NULL, "/a");
+    must_add("GET", "/a");
+    ASSERT_FINDS("GET", "/a", "/a");
+    assert_string_equal(match.route->method, "GET");
+    ASSERT_FINDS("POST", "/a", "/a");
+    assert_null(match.route->method);
+    ASSERT_FINDS("PURGE", "/a", "/a");
+    assert_null(match.route->method);
+}
+
+static void extension_methods_are_told_apart_by_name_and_case(void **state)
+{
+    (void)state;
+    must_add("PURGE", "/a");
+    must_add("BAN", "/a");
+    must_add("get", "/a");
+    ASSERT_FINDS("PURGE", "/a", "/a");
+    assert_string_equal(match.route->method, "PURGE");
+    ASSERT_FINDS("BAN", "/a", "/a");
+    assert_string_equal(match.route->method, "BAN");
+    ASSERT_FINDS("get", "/a", "/a");
+    ASSERT_MISSES("GET", "/a");
+    ASSERT_MISSES("PURG", "/a");
+    assert_true(uvh_router_knows_method(router, (uvhttp_slice_t){"BAN", 3}));
+    assert_true(uvh_router_knows_method(router, (uvhttp_slice_t){"PURGE", 5}));
+    assert_false(uvh_router_knows_method(router, (uvhttp_slice_t){"PURG", 4}));
+    assert_false(uvh_router_knows_method(router, (uvhttp_slice_t){"ban", 3}));
+}
+
+static void every_method_of_the_table_has_its_own_place(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+#define NAME(id, name) name,
+        UVHTTP_METHOD_MAP(NAME)
+#undef NAME
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        must_add(names[i], "/a");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        ASSERT_FINDS(names[i], "/a", "/a");
+        assert_string_equal(match.route->method, names[i]);
+    }
+}
+
+static void invalid_patterns_are_refused_and_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *why;
+    } wrong[] = {
+        {"",                                                          "it does not begin with \"/\""  },
+        {"a/b",                                                       "it does not begin with \"/\""  },
+        {"*",                                                         "it does not begin with \"/\""  },
+        {"/a/*rest/b",                                                "it goes on after \"*\""        },
+        {"/*/",                                                       "it goes on after \"*\""        },
+        {"/:",                                                        "a parameter has no name"       },
+        {"/a/:/b",                                                    "a parameter has no name"       },
+        {"/:a/:b/:a",                                                 "it names a parameter twice"    },
+        {"/:a/*a",                                                    "it names a parameter twice"    },
+        {"/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/:16/*", "it has more than 16 parameters"},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char expected[256];
+        snprintf(expected, sizeof(expected), "route \"%s\" refused: %s", wrong[i].pattern, wrong[i].why);
+        assert_int_equal(add("GET", wrong[i].pattern), UVHTTP_EROUTE);
+        assert_string_equal(complaint, expected);
+    }
+    ASSERT_MISSES("GET", "/");
+    ASSERT_MISSES("GET", "/a/x/b");
+    assert_false(match.known_path);
+}
+
+static void conflicts_are_refused_and_both_patterns_named(void **state)
+{
+    (void)state;
+    must_add("GET", "/a/:id");
+    must_add("GET", "/files/*path");
+    must_add("PURGE", "/a/:id");
+    must_add(NULL, "/any");
+    static const struct {
+        const char *method, *pattern, *message;
+    } again[] = {
+        {"GET",   "/a/:id",   "route \"/a/:id\" refused: GET \"/a/:id\" is there already"        },
+        {"GET",   "/a/:name", "route \"/a/:name\" refused: GET \"/a/:id\" is there already"      },
+        {"GET",   "/files/*", "route \"/files/*\" refused: GET \"/files/*path\" is there already"},
+        {"PURGE", "/a/:x",    "route \"/a/:x\" refused: PURGE \"/a/:id\" is there already"       },
+        {NULL,    "/any",     "route \"/any\" refused: any method of \"/any\" is there already"  },
+    };
+    for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
+        assert_int_equal(add(again[i].method, again[i].pattern), UVHTTP_ECONFLICT);
+        assert_string_equal(complaint, again[i].message);
+    }
+    must_add("POST", "/a/:name"); /* another method may use another name */
+    ASSERT_FINDS("POST", "/a/1", "/a/:name");
+    assert_param(0, "name", "1");
+    ASSERT_FINDS("GET", "/a/1", "/a/:id");
+    assert_param(0, "id", "1");
+}
+
+static void very_long_patterns_are_named_as_far_as_there_is_room(void **state)
+{
+    (void)state;
+    char pattern[3000];
+    memset(pattern, 'x', sizeof(pattern));
+    pattern[0] = '/';
+    pattern[sizeof(pattern) - 1] = '\0';
+    must_add("GET", pattern);
+    assert_int_equal(add("GET", pattern), UVHTTP_ECONFLICT);
+    assert_memory_equal(complaint, "route \"/xxxx", 12);
+    assert_true(strlen(complaint) > 100);
+    assert_non_null(find("GET", pattern));
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    uvhttp_route_t route = {.method = "GET", .pattern = "/a", .handler = NULL};
+    assert_int_equal(uvhttp_router_add(router, &route), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_router_add(router, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_router_add_route(router, NULL, handler), UVHTTP_EINVAL);
+    assert_int_equal(add("", "/a"), UVHTTP_EINVAL);
+    assert_int_equal(add("G ET", "/a"), UVHTTP_EINVAL);
+    assert_int_equal(add("GET,POST", "/a"), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_router_add(NULL, &route), UVHTTP_ENOMEM);
+    ASSERT_MISSES("GET", "/a");
+    assert_false(match.known_path);
+}
+
+static void a_frozen_router_takes_no_routes(void **state)
+{
+    (void)state;
+    must_add("GET", "/a");
+    uvh_router_freeze(router);
+    assert_int_equal(add("GET", "/b"), UVHTTP_EFROZEN);
+    ASSERT_FINDS("GET", "/a", "/a");
+    ASSERT_MISSES("GET", "/b");
+}
+
+static void method_and_pattern_are_copied_and_the_rest_is_kept(void **state)
+{
+    (void)state;
+    char method[] = "PURGE", pattern[] = "/a/:name";
+    uvhttp_route_t route = {
+        .method = method, .pattern = pattern, .handler = handler, .arg = &route, .max_body_size = 77};
+    assert_int_equal(uvhttp_router_add(router, &route), 0);
+    memset(method, 'x', sizeof(method) - 1);
+    memset(pattern, 'x', sizeof(pattern) - 1);
+    find("PURGE", "/a/b");
+    assert_non_null(match.route);
+    assert_string_equal(match.route->method, "PURGE");
+    assert_string_equal(match.route->pattern, "/a/:name");
+    assert_param(0, "name", "b");
+    assert_ptr_equal(match.route->handler, handler);
+    assert_ptr_equal(match.route->arg, &route);
+    assert_int_equal(match.route->max_body_size, 77);
+}
+
+static void sixteen_parameters_are_possible(void **state)
+{
+    (void)state;
+    static const char pattern[] = "/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/*16";
+    must_add("GET", pattern);
+    ASSERT_FINDS("GET", "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q", pattern);
+    assert_int_equal(match.param_count, 16);
+    assert_param(0, "1", "a");
+    assert_param(14, "15", "o");
+    assert_param(15, "16", "p/q");
+}
+
+static void ten_thousand_routes_are_all_found(void **state)
+{
+    (void)state;
+    enum { ROUTES = 10000 };
+    char pattern[64];
+    for (int i = 0; i < ROUTES; i++) {
+        snprintf(pattern, sizeof(pattern), "/section%d/item%d/:id", i % 100, i);
+        assert_int_equal(uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
+                                                                     .pattern = pattern,
+                                                                     .handler = handler,
+                                                                     .arg = (void *)(uintptr_t)(i + 1)}),
+                         0);
+    }
+    for (int i = 0; i < ROUTES; i++) {
+        snprintf(pattern, sizeof(pattern), "/section%d/item%d/%d", i % 100, i, i * 3);
+        find("GET", pattern);
+        assert_non_null(match.route);
+        assert_int_equal((uintptr_t)match.route->arg, i + 1);
+        snprintf(pattern, sizeof(pattern), "%d", i * 3);
+        assert_param(0, "id", pattern);
+    }
+    snprintf(pattern, sizeof(pattern), "/section1/item2/3");
+    ASSERT_MISSES("GET", pattern);
+}
+
+static void matching_asks_for_no_memory(void **state)
+{
+    (void)state;
+    must_add("GET", "/a/:b/*c");
+    must_add("PURGE", "/a/:b/*c");
+    fault_heap_arm(&heap, 1, true);
+    ASSERT_FINDS("GET", "/a/1/2/3", "/a/:b/*c");
+    ASSERT_FINDS("PURGE", "/a/1/2/3", "/a/:b/*c");
+    ASSERT_MISSES("PUT", "/a/1/2/3");
+    assert_int_equal(atomic_load(&heap.calls), 0);
+}
+
+/* Each allocation in turn fails: adding then says so, changes nothing that shows, and works when tried again. */
+static void running_out_of_memory_while_adding_changes_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *pattern, *path;
+    } routes[] = {
+        {"GET",   "/a/:b/c/d", "/a/1/c/d"},
+        {"PURGE", "/p/*rest",  "/p/x"    },
+        {"BAN",   "/q",        "/q"      },
+        {NULL,    "/r/s/t",    "/r/s/t"  },
+    };
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        const char *method = routes[i].method == NULL ? "GET" : routes[i].method;
+        for (size_t n = 1;; n++) {
+            fault_heap_arm(&heap, n, false);
+            int err = add(routes[i].method, routes[i].pattern);
+            fault_heap_arm(&heap, 0, false);
+            if (err == 0)
+                break;
+            assert_int_equal(err, UVHTTP_ENOMEM);
+            ASSERT_MISSES(method, routes[i].path);
+            assert_false(match.known_path);
+            assert_true(n < 100);
+        }
+        ASSERT_FINDS(method, routes[i].path, routes[i].pattern);
+    }
+}
+
+static void running_out_of_memory_while_listing_methods_is_said(void **state)
+{
+    (void)state;
+    must_add("GET", "/a");
+    must_add("PURGE", "/a");
+    for (size_t n = 1;; n++) {
+        struct uvh_bytes allow;
+        uvh_bytes_init(&allow, &heap.allocator, 65536);
+        fault_heap_arm(&heap, n, false);
+        int err = uvh_router_allow(router, (uvhttp_slice_t){"/a", 2}, &allow);
+        bool failed = atomic_load(&heap.failures) > 0;
+        fault_heap_arm(&heap, 0, false);
+        assert_int_equal(err, failed ? UVHTTP_ENOMEM : 0);
+        uvh_bytes_release(&allow);
+        if (!failed)
+            break;
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_path_without_any_route_is_missed),
+        TEST(literals_match_whole_segments_only),
+        TEST(a_trailing_slash_and_empty_segments_make_another_path),
+        TEST(a_parameter_is_one_segment_that_is_not_empty),
+        TEST(a_wildcard_takes_all_the_rest_even_nothing),
+        TEST(literal_goes_before_parameter_before_wildcard),
+        TEST(a_specific_branch_that_leads_nowhere_is_left_again),
+        TEST(a_branch_without_the_method_is_left_again_too),
+        TEST(a_path_with_other_methods_names_them),
+        TEST(the_asterisk_allows_what_any_route_does),
+        TEST(every_pattern_that_fits_the_path_adds_its_methods),
+        TEST(a_method_of_several_candidates_is_named_once),
+        TEST(running_out_of_memory_while_listing_methods_is_said),
+        TEST(head_uses_get_unless_it_has_a_route),
+        TEST(a_route_for_any_method_comes_after_one_for_the_method),
+        TEST(extension_methods_are_told_apart_by_name_and_case),
+        TEST(every_method_of_the_table_has_its_own_place),
+        TEST(invalid_patterns_are_refused_and_named),
+        TEST(conflicts_are_refused_and_both_patterns_named),
+        TEST(very_long_patterns_are_named_as_far_as_there_is_room),
+        TEST(wrong_arguments_are_refused),
+        TEST(a_frozen_router_takes_no_routes),
+        TEST(method_and_pattern_are_copied_and_the_rest_is_kept),
+        TEST(sixteen_parameters_are_possible),
+        TEST(ten_thousand_routes_are_all_found),
+        TEST(matching_asks_for_no_memory),
+        TEST(running_out_of_memory_while_adding_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

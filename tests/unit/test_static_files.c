@@ -1,0 +1,398 @@
+/* modules/static_files.c inside a running server: prewarming, what the quick path allocates, how routes and prefixes meet files, and what
+ * happens when memory runs out. The server runs on a thread of its own, the client is a blocking socket on this one. */
+#include <uvhttp.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LARGE = 300 * 1024 };
+
+/* Counts what is allocated, and fails one call. Used by the server's thread and by those of the pool. */
+struct counter {
+    atomic_long live;
+    atomic_long calls;
+    atomic_long fail_at; /* 1-based; 0: never */
+    atomic_size_t largest;
+};
+
+static void *counted_reallocate(void *memory, size_t size, void *context)
+{
+    struct counter *counter = context;
+    if (atomic_fetch_add(&counter->calls, 1) + 1 == atomic_load(&counter->fail_at))
+        return NULL;
+    if (size > atomic_load(&counter->largest))
+        atomic_store(&counter->largest, size);
+    void *moved = realloc(memory, size);
+    if (memory == NULL && moved != NULL)
+        atomic_fetch_add(&counter->live, 1);
+    return moved;
+}
+
+static void *counted_allocate(size_t size, void *context)
+{
+    return counted_reallocate(NULL, size, context);
+}
+
+static void counted_release(void *memory, void *context)
+{
+    struct counter *counter = context;
+    atomic_fetch_sub(&counter->live, 1);
+    free(memory);
+}
+
+/* Has the server's root in a folder that is removed at the end, and counts what static files allocate. */
+struct place {
+    char root[64];
+    struct counter counter;
+    uvhttp_allocator_t allocator;
+    uvhttp_static_config_t config;
+    uvhttp_static_t *files;
+    uvhttp_server_t *server;
+    pthread_t thread;
+    bool running;
+};
+
+static void make_file(const struct place *place, const char *name, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", place->root, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(fputc((int)(i % 251), file), (int)(i % 251));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void make_folder(const struct place *place, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", place->root, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static int set_up(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    assert_non_null(place);
+    snprintf(place->root, sizeof(place->root), "/tmp/uvhttp-files-XXXXXX");
+    assert_non_null(mkdtemp(place->root));
+    make_folder(place, "sub");
+    make_file(place, "small", 5000);
+    make_file(place, "large", LARGE);
+    make_file(place, "sub/index.html", 10);
+    make_file(place, ".hidden", 10);
+    place->allocator =
+        (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release, &place->counter};
+    place->config = (uvhttp_static_config_t){
+        .root = place->root, .revalidate_ms = 3600000, .allocator = &place->allocator};
+    place->server = uvhttp_server_new(NULL);
+    assert_non_null(place->server);
+    *state = place;
+    return 0;
+}
+
+static void *run(void *server)
+{
+    return (void *)(intptr_t)uvhttp_server_run(server);
+}
+
+static void start(struct place *place)
+{
+    assert_int_equal(uvhttp_server_listen(place->server, "127.0.0.1", 0), 0);
+    assert_int_equal(pthread_create(&place->thread, NULL, run, place->server), 0);
+    place->running = true;
+}
+
+static void stop(struct place *place)
+{
+    if (place->running) {
+        void *result;
+        uvhttp_server_stop(place->server);
+        assert_int_equal(pthread_join(place->thread, &result), 0);
+        assert_null(result);
+        place->running = false;
+    }
+    uvhttp_server_free(place->server);
+    uvhttp_static_close(place->files);
+    place->server = NULL;
+    place->files = NULL;
+    assert_int_equal(atomic_load(&place->counter.live), 0);
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    char command[128];
+    stop(place);
+    snprintf(command, sizeof(command), "rm -rf '%s'", place->root);
+    assert_int_equal(system(command), 0);
+    free(place);
+    return 0;
+}
+
+struct answer {
+    int status;
+    size_t size; /* of the body */
+    char head[1024];
+    unsigned char *body;
+};
+
+static struct answer answer;
+
+/* One request on a connection of its own, into `answer`. */
+static int ask(const struct place *place, const char *method, const char *target)
+{
+    static unsigned char bytes[4 << 20];
+    char request[512];
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)uvhttp_server_port(place->server)),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(connection >= 0);
+    assert_int_equal(connect(connection, (struct sockaddr *)&address, sizeof(address)), 0);
+    int length = snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                          method, target);
+    assert_int_equal(send(connection, request, (size_t)length, MSG_NOSIGNAL), length);
+    size_t size = 0;
+    ssize_t count;
+    while ((count = recv(connection, bytes + size, sizeof(bytes) - size, 0)) > 0)
+        size += (size_t)count;
+    close(connection);
+    unsigned char *end = memmem(bytes, size, "\r\n\r\n", 4);
+    assert_non_null(end);
+    size_t head = (size_t)(end + 4 - bytes);
+    assert_true(head < sizeof(answer.head));
+    memcpy(answer.head, bytes, head);
+    answer.head[head] = '\0';
+    answer.body = bytes + head;
+    answer.size = size - head;
+    answer.status = (int)strtol(answer.head + strlen("HTTP/1.1 "), NULL, 10);
+    return answer.status;
+}
+
+static void assert_body(size_t size)
+{
+    assert_int_equal(answer.size, size);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(answer.body[i], i % 251);
+}
+
+static void open_files(struct place *place, const char *pattern)
+{
+    assert_int_equal(uvhttp_static_open(&place->files, &place->config), 0);
+    assert_int_equal(
+        uvhttp_server_route(place->server, NULL, pattern, uvhttp_static_handle_request, place->files), 0);
+}
+
+/* A file of the system's, since one that was written a moment ago is read again in any case. Its size is larger than anything else
+ * that is allocated. */
+static const char old_folder[] = "/usr/bin";
+static const char old_file[] = "env";
+
+static size_t largest_for_first_request(struct place *place, const char *pattern, const char *target,
+                                        const char *prewarmed)
+{
+    place->config.root = old_folder;
+    place->config.memory_file_size = 1 << 20;
+    open_files(place, pattern);
+    if (prewarmed != NULL)
+        assert_int_equal(uvhttp_static_prewarm_cache(place->files, prewarmed), 0);
+    start(place);
+    atomic_store(&place->counter.largest, 0);
+    assert_int_equal(ask(place, "GET", target), 200);
+    size_t largest = atomic_load(&place->counter.largest);
+    stop(place);
+    place->server = uvhttp_server_new(NULL);
+    assert_non_null(place->server);
+    return largest;
+}
+
+/* Prewarming once stored under a key that lookups never used. */
+static void test_pitfall_prewarmed_files_are_found(void **state)
+{
+    struct place *place = *state;
+    struct stat status;
+    assert_int_equal(stat("/usr/bin/env", &status), 0);
+    size_t size = (size_t)status.st_size;
+    assert_true(size > 4096 && size < 1 << 20);
+    assert_true(largest_for_first_request(place, "/*", "/env", NULL) >= size);
+    assert_int_equal(largest_for_first_request(place, "/*", "/env", "/env"), 0);
+    assert_int_equal(answer.size, size);
+    assert_int_equal(largest_for_first_request(place, "/*", "/env", old_file), 0);
+    assert_int_equal(largest_for_first_request(place, "/*", "//%65nv?query", "//env"), 0);
+    assert_int_equal(largest_for_first_request(place, "/a/prefix/*", "/a/prefix/env", "/env"), 0);
+    assert_int_equal(largest_for_first_request(place, "/env", "/env", "/env"), 0);
+}
+
+static void test_prewarming_says_what_is_wrong(void **state)
+{
+    struct place *place = *state;
+    open_files(place, "/*");
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/missing"), -ENOENT);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/small/x"), -ENOTDIR);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/sub"), UVHTTP_ENOTREG);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/.hidden"), -ENOENT);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/../etc/passwd"), -ENOENT);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/"), -EACCES);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/sub/"), 0);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/large"), 0);
+    start(place);
+    assert_int_equal(ask(place, "GET", "/sub/"), 200);
+    assert_body(10);
+    assert_int_equal(ask(place, "GET", "/large"), 200);
+    assert_body(LARGE);
+}
+
+static void test_cached_files_allocate_nothing(void **state)
+{
+    struct place *place = *state;
+    static const char *const targets[] = {"/small", "/large", "/sub/"};
+    open_files(place, "/*");
+    start(place);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(ask(place, "GET", targets[i]), 200);
+    long calls = atomic_load(&place->counter.calls);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(ask(place, i % 2 == 0 ? "GET" : "HEAD", targets[i % 3]), 200);
+    assert_int_equal(atomic_load(&place->counter.calls), calls);
+}
+
+static void test_open_says_what_is_wrong(void **state)
+{
+    struct place *place = *state;
+    uvhttp_static_t *files = (uvhttp_static_t *)place;
+    assert_int_equal(uvhttp_static_open(&files, NULL), UVHTTP_EINVAL);
+    assert_null(files);
+    place->config.root = NULL;
+    assert_int_equal(uvhttp_static_open(&files, &place->config), UVHTTP_EINVAL);
+    place->config.root = "/nowhere/at/all";
+    assert_int_equal(uvhttp_static_open(&files, &place->config), -ENOENT);
+    place->config.root = "/usr/bin/env";
+    assert_int_equal(uvhttp_static_open(&files, &place->config), -ENOTDIR);
+    assert_null(files);
+    uvhttp_static_close(NULL);
+}
+
+static void test_mounting_below_a_prefix(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(uvhttp_static_mount(place->server, "/assets/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), 0);
+    start(place);
+    assert_int_equal(ask(place, "GET", "/assets/small"), 200);
+    assert_body(5000);
+    assert_int_equal(ask(place, "GET", "/small"), 200);
+    assert_int_equal(ask(place, "GET", "/assets/sub"), 301);
+    assert_non_null(strstr(answer.head, "Location: /assets/sub/\r\n"));
+    assert_int_equal(ask(place, "GET", "/assets/assets/small"), 404);
+    assert_int_equal(ask(place, "GET", "/assets/"), 403);
+    assert_int_equal(ask(place, "POST", "/assets/small"), 405);
+    assert_non_null(strstr(answer.head, "Allow: "));
+}
+
+static void test_mount_says_what_is_wrong(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(uvhttp_static_mount(NULL, "/", &place->config), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_static_mount(place->server, NULL, &place->config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "", &place->config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "/assets", &place->config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "assets/", &place->config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), UVHTTP_ECONFLICT);
+    place->config.root = "/nowhere/at/all";
+    assert_int_equal(uvhttp_static_mount(place->server, "/other/", &place->config), -ENOENT);
+}
+
+static void test_route_for_every_method(void **state)
+{
+    struct place *place = *state;
+    open_files(place, "/*");
+    start(place);
+    assert_int_equal(ask(place, "GET", "/small"), 200);
+    assert_body(5000);
+    assert_int_equal(ask(place, "POST", "/small"), 405);
+    assert_non_null(strstr(answer.head, "Allow: GET, HEAD\r\n"));
+}
+
+/* A route without a wildcard serves the file of the whole path. */
+static void test_route_of_one_file(void **state)
+{
+    struct place *place = *state;
+    open_files(place, "/sub/index.html");
+    start(place);
+    assert_int_equal(ask(place, "GET", "/sub/index.html"), 200);
+    assert_body(10);
+    assert_int_equal(ask(place, "GET", "/small"), 404);
+}
+
+/* Each allocation of static files fails once: the answer is 503 or as usual, later ones are as usual, and nothing leaks. */
+static void test_every_allocation_may_fail(void **state)
+{
+    static const struct {
+        const char *target;
+        int status;
+    } cases[] = {
+        {"/small",   200},
+        {"/large",   200},
+        {"/sub",     301},
+        {"/",        200},
+        {"/sub/",    200},
+        {"/missing", 404}
+    };
+    struct place *place = *state;
+    place->config.listing = true;
+    bool failed = true;
+    for (long fail_at = 1; failed; fail_at++) {
+        int unavailable = 0;
+        atomic_store(&place->counter.calls, 0);
+        atomic_store(&place->counter.fail_at, fail_at);
+        int err = uvhttp_static_mount(place->server, "/", &place->config);
+        assert_true(err == 0 || err == UVHTTP_ENOMEM);
+        if (err == 0) {
+            start(place);
+            for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+                int status = ask(place, "GET", cases[i / 2].target);
+                assert_true(status == cases[i / 2].status || status == 503);
+                unavailable += status == 503;
+            }
+            assert_true(unavailable <= 1);
+        }
+        failed = atomic_load(&place->counter.calls) >= fail_at;
+        stop(place);
+        place->server = uvhttp_server_new(NULL);
+        assert_non_null(place->server);
+        assert_true(fail_at < 200);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pitfall_prewarmed_files_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_prewarming_says_what_is_wrong, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cached_files_allocate_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_open_says_what_is_wrong, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_mounting_below_a_prefix, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_mount_says_what_is_wrong, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_route_for_every_method, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_route_of_one_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

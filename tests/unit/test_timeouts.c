@@ -1,0 +1,157 @@
+/* Timeouts: the first to be armed is the first to expire, whatever was re-armed or cancelled in between. Time is an argument, so
+ * nothing here waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/timeouts.h"
+
+enum { MEMBERS = 64 };
+
+static struct uvh_timeout members[MEMBERS];
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MEMBERS; i++)
+        uvh_timeout_init(&members[i]);
+    return 0;
+}
+
+/* A ring of `count` members whose deadlines do not go down. */
+static void assert_sane(struct uvh_timeout_list *list, size_t count)
+{
+    uint64_t last = 0;
+    size_t seen = 0;
+    for (struct uvh_list *link = list->members.next; link != &list->members; link = link->next) {
+        const struct uvh_timeout *timeout = (const struct uvh_timeout *)(const void *)link;
+        assert_ptr_equal(link->next->previous, link);
+        assert_true(timeout->deadline >= last);
+        last = timeout->deadline;
+        seen++;
+    }
+    assert_int_equal(seen, count);
+    assert_int_equal(uvh_timeout_first(list) == NULL, count == 0);
+}
+
+static void members_expire_in_the_order_of_arming(void **state)
+{
+    (void)state;
+    struct uvh_timeout_list list;
+    uvh_timeout_list_init(&list, 100);
+    assert_sane(&list, 0);
+    assert_null(uvh_timeout_expired(&list, UINT64_MAX - 1));
+    for (size_t i = 0; i < 3; i++) {
+        uvh_timeout_arm(&list, &members[i], 1000 + 10 * i);
+        assert_sane(&list, i + 1);
+    }
+    assert_null(uvh_timeout_expired(&list, 1099));
+    assert_ptr_equal(uvh_timeout_expired(&list, 1100), &members[0]);
+    assert_ptr_equal(uvh_timeout_expired(&list, 1100),
+                     &members[0]); /* it stays until somebody takes it out */
+    uvh_timeout_cancel(&members[0]);
+    assert_sane(&list, 2);
+    assert_null(uvh_timeout_expired(&list, 1100));
+    assert_ptr_equal(uvh_timeout_expired(&list, 5000), &members[1]);
+    uvh_timeout_cancel(&members[1]);
+    assert_ptr_equal(uvh_timeout_expired(&list, 5000), &members[2]);
+    uvh_timeout_cancel(&members[2]);
+    assert_sane(&list, 0);
+    assert_null(uvh_timeout_first(&list));
+}
+
+static void arming_again_puts_a_member_last(void **state)
+{
+    (void)state;
+    struct uvh_timeout_list list;
+    uvh_timeout_list_init(&list, 10);
+    for (size_t i = 0; i < 3; i++)
+        uvh_timeout_arm(&list, &members[i], i);
+    uvh_timeout_arm(&list, &members[0], 5);
+    assert_sane(&list, 3);
+    assert_ptr_equal(uvh_timeout_first(&list), &members[1]);
+    uvh_timeout_cancel(&members[1]);
+    uvh_timeout_cancel(&members[1]); /* harmless */
+    assert_sane(&list, 2);
+    assert_ptr_equal(uvh_timeout_expired(&list, 12), &members[2]);
+    uvh_timeout_arm(&list, &members[2], 12);
+    assert_null(uvh_timeout_expired(&list, 14));
+    assert_ptr_equal(uvh_timeout_expired(&list, 15), &members[0]);
+}
+
+static void a_member_is_in_one_list_at_a_time(void **state)
+{
+    (void)state;
+    struct uvh_timeout_list shorter, longer;
+    uvh_timeout_list_init(&shorter, 10);
+    uvh_timeout_list_init(&longer, 1000);
+    uvh_timeout_arm(&shorter, &members[0], 0);
+    uvh_timeout_arm(&longer, &members[0], 0);
+    assert_sane(&shorter, 0);
+    assert_sane(&longer, 1);
+    assert_null(uvh_timeout_expired(&longer, 999));
+    assert_ptr_equal(uvh_timeout_expired(&longer, 1000), &members[0]);
+}
+
+static void never_means_never(void **state)
+{
+    (void)state;
+    struct uvh_timeout_list list;
+    uvh_timeout_list_init(&list, UVH_TIMEOUT_NEVER);
+    uvh_timeout_arm(&list, &members[0], 12345);
+    assert_sane(&list, 1);
+    assert_null(uvh_timeout_expired(&list, UINT64_MAX - 1));
+    assert_ptr_equal(uvh_timeout_first(&list), &members[0]);
+}
+
+/* Against a plain array searched from end to end. */
+static void a_long_random_walk_agrees_with_a_simple_model(void **state)
+{
+    (void)state;
+    struct uvh_timeout_list list;
+    uint64_t deadlines[MEMBERS] = {0}; /* 0: not armed */
+    uint64_t now = 1, random = 42;
+    uvh_timeout_list_init(&list, 50);
+    for (int step = 0; step < 20000; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t i = (size_t)(random >> 33) % MEMBERS;
+        now += (random >> 20) % 3;
+        if ((random >> 50) % 4 == 0) {
+            uvh_timeout_cancel(&members[i]);
+            deadlines[i] = 0;
+        } else {
+            uvh_timeout_arm(&list, &members[i], now);
+            deadlines[i] = now + 50;
+        }
+        struct uvh_timeout *expired = uvh_timeout_expired(&list, now);
+        uint64_t earliest = UINT64_MAX;
+        size_t armed = 0;
+        for (size_t k = 0; k < MEMBERS; k++) {
+            if (deadlines[k] != 0 && deadlines[k] < earliest)
+                earliest = deadlines[k];
+            armed += deadlines[k] != 0;
+        }
+        assert_sane(&list, armed);
+        assert_int_equal(expired != NULL, earliest <= now);
+        if (expired == NULL)
+            continue;
+        assert_true(expired->deadline == earliest);
+        uvh_timeout_cancel(expired);
+        deadlines[expired - members] = 0;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(members_expire_in_the_order_of_arming, set_up),
+        cmocka_unit_test_setup(arming_again_puts_a_member_last, set_up),
+        cmocka_unit_test_setup(a_member_is_in_one_list_at_a_time, set_up),
+        cmocka_unit_test_setup(never_means_never, set_up),
+        cmocka_unit_test_setup(a_long_random_walk_agrees_with_a_simple_model, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

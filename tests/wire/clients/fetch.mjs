@@ -1,0 +1,82 @@
+// Talks to wire_server as Node programs do: fetch with its connection pool, and http.Agent with keep-alive.
+// Usage: node fetch.mjs PORT. Prints "ok" when everything was as it should be; throws otherwise.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+
+const base = `http://127.0.0.1:${process.argv[2]}`;
+
+function pattern(size) {
+    return Buffer.alloc(size, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+}
+
+function ask(agent, method, path, headers = {}, pieces = []) {
+    return new Promise((resolve, reject) => {
+        const request = http.request(base + path, { agent, method, headers }, (response) => {
+            const chunks = [];
+            response.on('data', (chunk) => chunks.push(chunk));
+            response.on('end', () => resolve({ status: response.statusCode, headers: response.headers,
+                body: Buffer.concat(chunks), reused: request.reusedSocket }));
+            response.on('error', reject);
+        });
+        request.on('error', reject);
+        if (headers.Expect) {
+            request.on('continue', () => request.end(Buffer.concat(pieces)));
+            request.flushHeaders();
+            return;
+        }
+        for (const piece of pieces) request.write(piece);
+        request.end();
+    });
+}
+
+async function withFetch() {
+    const answers = await Promise.all(Array.from({ length: 200 }, async (_, i) => (await fetch(`${base}/users/${i}`)).text()));
+    answers.forEach((answer, i) => assert.equal(answer, `user id=[${i}]`));
+
+    const big = await fetch(`${base}/large?size=5000000`);
+    assert.deepEqual(Buffer.from(await big.arrayBuffer()), pattern(5000000));
+
+    const echo = await fetch(`${base}/echo`, { method: 'POST', body: pattern(300000) });
+    assert.deepEqual(Buffer.from(await echo.arrayBuffer()), pattern(300000));
+
+    const stream = new ReadableStream({
+        start(controller) {
+            for (let i = 0; i < 20; i++) controller.enqueue(new Uint8Array(pattern(10000)));
+            controller.close();
+        },
+    });
+    const streamed = await fetch(`${base}/digest`, { method: 'PUT', body: stream, duplex: 'half' });
+    assert.match(await streamed.text(), /^200000 /);
+
+    const redirected = await fetch(`${base}/redirect`);
+    assert.equal(redirected.status, 200);
+    assert.equal(redirected.redirected, true);
+    assert.equal((await fetch(`${base}/none`)).status, 404);
+    assert.equal((await fetch(`${base}/hello`, { method: 'HEAD' })).headers.get('content-length'), '13');
+    assert.equal((await fetch(`${base}/status/204`)).status, 204);
+}
+
+async function withAgent() {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    assert.equal((await ask(agent, 'GET', '/hello')).reused, false);
+    for (let i = 0; i < 50; i++) {
+        const answer = await ask(agent, 'GET', `/users/${i}`);
+        assert.equal(answer.body.toString(), `user id=[${i}]`);
+        assert.equal(answer.reused, true, 'the connection should be used again');
+    }
+    const chunked = await ask(agent, 'POST', '/echo', {}, [pattern(1000), pattern(70000)]);
+    assert.deepEqual(chunked.body, Buffer.concat([pattern(1000), pattern(70000)]));
+    const waited = await ask(agent, 'POST', '/echo', { Expect: '100-continue', 'Content-Length': 1000 }, [pattern(1000)]);
+    assert.deepEqual(waited.body, pattern(1000));
+    const cookies = await ask(agent, 'GET', '/cookies');
+    assert.deepEqual(cookies.headers['set-cookie'], ['a=1; Path=/', 'b=2; Path=/']);
+    const last = await ask(agent, 'GET', '/close-after');
+    assert.equal(last.headers.connection, 'close');
+    assert.equal((await ask(agent, 'GET', '/hello')).reused, false);
+    agent.destroy();
+}
+
+await withFetch();
+await withAgent();
+console.log('ok');
+process.exit(0);

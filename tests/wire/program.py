@@ -1,0 +1,98 @@
+"""Runs the built programs that people use (uvhttp, the examples) as processes of their own, for tests from outside."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+import raw
+from wire_server import SAFETY_TIMEOUT, built
+
+URL = re.compile(r"http://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
+
+
+def clean_environment(extra=None):
+    """The environment without UVHTTP_ variables that would act as options."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("UVHTTP_")}
+    kept.pop("NO_COLOR", None)
+    return {**kept, **(extra or {})}
+
+
+def run(name, *arguments, environment=None, **more):
+    """A program that ends by itself: subprocess.CompletedProcess with text."""
+    return subprocess.run([built(name), *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=clean_environment(environment), timeout=3 * SAFETY_TIMEOUT, **more)
+
+
+class Program:
+    """A server that runs until it is stopped. Its first line of output holds its URLs.
+
+    `line`: that line; `urls`, `port`: what it says. With `wait=False` nothing is read and `port` is the caller's to know.
+    """
+
+    def __init__(self, name, *arguments, environment=None, wait=True, wrapper=(), **more):
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([*wrapper, built(name), *map(str, arguments)], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=self.errors,
+                                        env=clean_environment(environment), **more)
+        self.output = ""
+        self.line, self.urls, self.port = "", [], None
+        if wait:
+            self.read_line()
+
+    def read_line(self):
+        end = time.monotonic() + 3 * SAFETY_TIMEOUT
+        while "\n" not in self.output:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
+            piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not piece:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f"the program did not start: {self.output!r} {self.log()!r}")
+            self.output += piece.decode()
+        self.line = self.output.split("\n")[0]
+        self.urls = [found.group(0) for found in URL.finditer(self.line)]
+        self.port = int(URL.search(self.line).group(2) or 80)
+
+    @property
+    def url(self):
+        return self.urls[0]
+
+    def log(self):
+        """What it has written to its standard error."""
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def connect(self, **how):
+        return raw.Connection(self.port, **how)
+
+    def ask(self, target="/", *fields, method="GET", **more):
+        """One request on a connection of its own."""
+        with self.connect() as connection:
+            return connection.ask(method, target, *fields, **more)
+
+    def send_signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """The exit code, once it has ended by itself."""
+        code = self.process.wait(timeout=3 * SAFETY_TIMEOUT)
+        if self.process.stdout:
+            self.output += self.process.stdout.read().decode()
+            self.process.stdout.close()
+            self.process.stdout = None
+        return code
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it by a signal; the exit code."""
+        if self.process.poll() is None:
+            self.send_signal(number)
+        try:
+            return self.wait()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the program did not stop: {self.log()}") from None

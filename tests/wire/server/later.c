@@ -1,0 +1,172 @@
+/* Handlers of wire_server that answer later: exchanges held back until another request releases them, and work on the thread
+ * pool that waits at a gate, so that tests decide what is pending without a clock. */
+#include "wire_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct held {
+    struct held *next;
+    uvhttp_response_t *response;
+    char key[32];
+};
+
+static uv_mutex_t gate_mutex;
+static uv_cond_t gate_cond;
+static bool gate_open;
+
+static void forget(struct held *gone)
+{
+    struct held **link = &app.held;
+    while (*link != gone)
+        link = &(*link)->next;
+    *link = gone->next;
+    free(gone);
+}
+
+/* Answers with the target of the request too, whose memory must have lived as long. */
+static int answer_late(uvhttp_response_t *res, const char *text)
+{
+    int err =
+        uvhttp_response_set_header(res, "X-Target", uvhttp_request_target(uvhttp_response_request(res)).base);
+    return err != 0 ? err : uvhttp_response_send_text(res, 200, text);
+}
+
+static size_t release_held(const char *key);
+
+/* The end of one under "chain" answers those under "chained": other exchanges, from inside an abort callback. */
+static void held_aborted(uvhttp_response_t *res, void *arg)
+{
+    bool chain = strcmp(((struct held *)arg)->key, "chain") == 0;
+    (void)res;
+    app.aborts++;
+    forget(arg);
+    if (chain)
+        (void)release_held("chained");
+}
+
+int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct held *held = calloc(1, sizeof *held);
+    (void)arg;
+    if (held == NULL)
+        return UVHTTP_ENOMEM;
+    (void)snprintf(held->key, sizeof held->key, "%s", uvhttp_request_param(req, "id"));
+    held->response = res;
+    held->next = app.held;
+    app.held = held;
+    uvhttp_response_on_abort(res, held_aborted, held);
+    return 0;
+}
+
+/* Answers what is held under `key` (all of it when NULL). Sending may abort others, so it starts over each time. */
+static size_t release_held(const char *key)
+{
+    size_t count = 0;
+    for (;;) {
+        struct held *held = app.held;
+        uvhttp_response_t *response;
+        while (held != NULL && key != NULL && strcmp(held->key, key) != 0)
+            held = held->next;
+        if (held == NULL)
+            return count;
+        response = held->response;
+        forget(held);
+        app.last_error = answer_late(response, "released\n");
+        count++;
+    }
+}
+
+int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char text[32];
+    (void)arg;
+    (void)snprintf(text, sizeof text, "%zu", release_held(uvhttp_request_param(req, "id")));
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const char *key = uvhttp_request_param(req, "id");
+    size_t count = 0;
+    char text[32];
+    (void)arg;
+    for (const struct held *held = app.held; held != NULL; held = held->next)
+        count += strcmp(held->key, key) == 0;
+    (void)snprintf(text, sizeof text, "%zu", count);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+static void open_gate(void)
+{
+    uv_mutex_lock(&gate_mutex);
+    gate_open = true;
+    uv_cond_broadcast(&gate_cond);
+    uv_mutex_unlock(&gate_mutex);
+}
+
+static void wait_for_gate(void *arg)
+{
+    (void)arg;
+    uv_mutex_lock(&gate_mutex);
+    while (!gate_open)
+        uv_cond_wait(&gate_cond, &gate_mutex);
+    uv_mutex_unlock(&gate_mutex);
+}
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static int deferred_done(uvhttp_response_t *res, void *arg)
+{
+    (void)arg;
+    app.deferred++;
+    if (!uvhttp_response_open(res))
+        app.deferred_gone++;
+    app.last_error = answer_late(res, "deferred\n");
+    return 0;
+}
+
+static int deferred_fails(uvhttp_response_t *res, void *arg)
+{
+    (void)res, (void)arg;
+    return UVHTTP_EINVAL;
+}
+
+int defer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const char *how = uvhttp_request_query(req, "how");
+    (void)arg;
+    if (how != NULL && strcmp(how, "gate") == 0)
+        return uvhttp_response_defer(res, wait_for_gate, deferred_done, NULL);
+    if (how != NULL && strcmp(how, "fail") == 0)
+        return uvhttp_response_defer(res, do_nothing, deferred_fails, NULL);
+    return uvhttp_response_defer(res, do_nothing, deferred_done, NULL);
+}
+
+int gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    open_gate();
+    return uvhttp_response_send_text(res, 200, "open\n");
+}
+
+int gate_init(void)
+{
+    int err = uv_mutex_init(&gate_mutex);
+    return err != 0 ? err : uv_cond_init(&gate_cond);
+}
+
+void gate_release(void)
+{
+    uv_cond_destroy(&gate_cond);
+    uv_mutex_destroy(&gate_mutex);
+}
+
+void release_all(void)
+{
+    open_gate();
+    (void)release_held(NULL);
+}

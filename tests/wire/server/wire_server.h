@@ -1,0 +1,88 @@
+/* wire_server: the server that the tests in tests/wire talk to. Built on the public API only (plus libuv, whose loop it
+ * owns). What its files share: the state that /stats reports, the two heaps that are counted, and the handlers. */
+#ifndef UVH_WIRE_SERVER_H
+#define UVH_WIRE_SERVER_H
+
+#include <uvhttp.h>
+
+#include <stdatomic.h>
+#include <uv.h>
+
+struct held;
+
+struct app {
+    uvhttp_server_t *server;
+    uv_signal_t release_signal;
+    uv_signal_t leave_signal;
+    /* Exchanges that wait for /release/:id. */
+    struct held *held;
+    /* Made when first asked for, so that it does not count as memory of a connection. */
+    unsigned char *pattern;
+    /* Callbacks that ran: abort, release, done, and of these with the client gone. */
+    uint64_t aborts;
+    uint64_t releases;
+    uint64_t deferred;
+    uint64_t deferred_gone;
+    uint64_t guarded_runs;
+    uint64_t seen_by_middleware;
+    int last_error;
+    int duplicate_error; /* what adding a route twice gave */
+    int frozen_error;    /* what adding a route after listen gave */
+};
+
+extern struct app app;
+
+/* heap.c: what uvhttp and libuv have asked for. */
+struct heap {
+    _Atomic uint64_t calls; /* allocations and reallocations */
+    _Atomic int64_t live;   /* bytes, as malloc_usable_size counts them */
+    _Atomic int64_t peak;   /* the most that was live since /stats last told */
+};
+
+extern struct heap uvhttp_heap;
+extern struct heap libuv_heap;
+extern const uvhttp_allocator_t counting_allocator;
+
+/* Has libuv count as well; before any other use of libuv. */
+void count_libuv(void);
+
+/* answers.c */
+int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int trailer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int inspect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int by_method(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int any_method(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int parameters(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int query(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int large(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int status(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int set_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int long_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int cookies(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int redirect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int send_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int send_descriptor(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int close_after(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int answer_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int answer_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int write_log(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int stop(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+
+/* later.c */
+int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int defer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+
+/* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
+int gate_init(void);
+void gate_release(void);
+
+/* Answers all that is held back, deferred work included. */
+void release_all(void);
+
+#endif

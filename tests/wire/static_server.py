@@ -1,0 +1,77 @@
+"""A folder to serve and `uvhttp serve` over it, for the tests of static files."""
+
+import os
+import resource
+import shutil
+import tempfile
+import urllib.parse
+
+import pytest
+
+from program import Program
+
+SECRET = b"SECRET-of-the-parent-folder"
+KIB, MIB = 1024, 1024 * 1024
+
+
+class StaticServer(Program):
+    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of its command line."""
+
+    def __init__(self, root, *flags, descriptors=None, prepare=None):
+        def limit():
+            if descriptors is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+            if prepare is not None:
+                prepare()
+
+        super().__init__("uvhttp", "serve", root, "--listen", "127.0.0.1:0", *flags, preexec_fn=limit)
+
+    def finish(self):
+        """Ends it in order; a finding of a sanitizer, or a leak, is another exit code."""
+        code = self.stop()
+        assert code == 0, f"exit code {code}: {self.log()}"
+
+
+@pytest.fixture
+def place():
+    """A root to serve, with a file beside it that must never be seen."""
+    parent = tempfile.mkdtemp(prefix="uvhttp-static-")
+    with open(os.path.join(parent, "secret.txt"), "wb") as file:
+        file.write(SECRET)
+    root = os.path.join(parent, "root")
+    os.mkdir(root)
+    yield root
+    shutil.rmtree(parent)
+
+
+@pytest.fixture
+def serve(place):
+    """serve(flags...) starts a server over the place, without listings unless told; it is stopped and checked at the end."""
+    running = []
+
+    def starter(*flags, **how):
+        listing = () if "--listing" in flags else ("--no-listing",)
+        running.append(StaticServer(place, *listing, *flags, **how))
+        return running[-1]
+
+    yield starter
+    for one in running:
+        one.finish()
+
+
+def write(root, name, content=b""):
+    """Makes a file, with the folders above it. A name is text or bytes."""
+    path = os.path.join(os.fsencode(root), os.fsencode(name))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+def replace(root, name, content):
+    """Puts a new file in the place of the old one, in one step."""
+    os.replace(write(root, name + ".new", content), os.path.join(os.fsencode(root), os.fsencode(name)))
+
+
+def url(name):
+    return "/" + urllib.parse.quote_from_bytes(os.fsencode(name))

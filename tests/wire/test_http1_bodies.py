@@ -1,0 +1,343 @@
+"""Request bodies: Content-Length and chunked, whole and in pieces, trailers, 100-continue, and bodies that are not wanted."""
+
+import pytest
+import raw
+
+
+def fnv(data):
+    """What /digest answers for a body."""
+    value = 2166136261
+    for byte in data:
+        value = (value ^ byte) * 16777619 & 0xffffffff
+    return b"%d %08x\n" % (len(data), value)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 65535, 65536, 65537, 200000, 900000])
+def test_body_with_content_length_arrives_whole(server, size):
+    body = raw.pattern(size)
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", f"Content-Length: {size}", body=body).body == body
+        assert connection.ask().status == 200
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 65535, 65536, 65537, 200000, 900000])
+def test_pitfall_chunk_larger_than_the_receive_buffer_arrives_whole(server, size):
+    # Guards against decoders that need a chunk to fit into their buffer.
+    body = raw.pattern(size)
+    with server.connect() as connection:
+        coded = raw.chunked(body, raw.pattern(3, size))
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == body + raw.pattern(3, size)
+        assert connection.ask().status == 200
+
+
+def test_many_tiny_chunks(server):
+    body = raw.pattern(20000)
+    coded = raw.chunked(*[body[i:i + 1] for i in range(len(body))])
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == body
+
+
+@pytest.mark.parametrize("coded", [
+    b"00000000003\r\nabc\r\n0000\r\n\r\n",
+    b"3;name\r\nabc\r\n0\r\n\r\n",
+    b"3;name=value\r\nabc\r\n0;last=1\r\n\r\n",
+    b'3;name="quoted ; \\" value";b\r\nabc\r\n0\r\n\r\n',
+    b"3 ; name = value\r\nabc\r\n0\r\n\r\n",
+    b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+], ids=["leading-zeros", "extension", "extensions", "quoted-extension", "spaces-in-extension", "two-chunks"])
+def test_chunk_sizes_of_every_shape(server, coded):
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == b"abc"
+        assert connection.ask().status == 200
+
+
+@pytest.mark.parametrize("digits", [b"a", b"A"])
+def test_chunk_sizes_are_hexadecimal_in_both_cases(server, digits):
+    with server.connect() as connection:
+        coded = digits + b"\r\n0123456789\r\n0\r\n\r\n"
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == b"0123456789"
+
+
+@pytest.mark.parametrize("name", ["chunked", "Chunked", "CHUNKED", "chunked ", "\tchunked"])
+def test_transfer_coding_name_ignores_case_and_white_space(server, name):
+    with server.connect() as connection:
+        response = connection.ask("POST", "/echo", f"Transfer-Encoding: {name}", body=raw.chunked(b"abc"))
+        assert response.body == b"abc"
+
+
+def test_pitfall_trailers_are_understood_and_kept_apart_from_the_head(server):
+    # Guards against trailers that were a parse error, and against merging them into the header fields.
+    with server.connect() as connection:
+        coded = raw.chunked(b"abc", trailers=["X-Check: behind", "X-Other: 1"])
+        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", "Trailer: X-Check", body=coded)
+        assert response.body == b"header=- trailer=behind body=3\n"
+        coded = raw.chunked(b"abc", trailers=["x-check: behind"])
+        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", "X-Check: before", body=coded)
+        assert response.body == b"header=before trailer=behind body=3\n"
+        assert connection.ask("POST", "/trailer", body=b"abc").body == b"header=- trailer=- body=3\n"
+
+
+def test_as_many_trailers_as_fields_are_allowed(server):
+    with server.connect() as connection:
+        coded = raw.chunked(b"abc", trailers=[f"X-{i}: {i}" for i in range(60)] + ["X-Check: last"])
+        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", body=coded)
+        assert response.body == b"header=- trailer=last body=3\n"
+
+
+def test_chunked_request_with_trailers_byte_by_byte(server):
+    data = raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
+                       body=raw.chunked(b"hello", b"world", trailers=["X-Check: yes"], extension=";a=b"))
+    with server.connect() as connection:
+        for i in range(len(data)):
+            connection.send(data[i:i + 1])
+            server.settle()
+        assert connection.response().body == b"header=- trailer=yes body=10\n"
+
+
+def test_chunked_body_cut_at_every_byte(server):
+    data = raw.request("POST", "/echo", "Transfer-Encoding: chunked", body=raw.chunked(b"hello", b"big wide world"))
+    with server.connect() as connection:
+        for cut in range(data.index(b"\r\n\r\n") + 2, len(data)):
+            connection.send(data[:cut])
+            server.settle()
+            connection.send(data[cut:])
+            assert connection.response().body == b"hellobig wide world"
+
+
+@pytest.mark.parametrize("fields", [["Content-Length: 5", "Content-Length: 5"], ["Content-Length: 5, 5"]])
+def test_repeated_equal_content_length_is_merged_or_refused(server, fields):
+    # RFC 9112 6.3 allows both; whatever happens, the body is five bytes and never anything else.
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", *fields, body=b"12345"))
+        response = connection.response()
+        if response.status == 200:
+            assert response.body == b"12345"
+            assert connection.ask().status == 200
+        else:
+            assert response.status == 400 and response.says_close()
+            connection.assert_closed()
+
+
+@pytest.mark.parametrize("length", ["5", "05", "0000000000000000000000000000005"])
+def test_content_length_with_leading_zeros(server, length):
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", f"Content-Length: {length}", body=b"12345").body == b"12345"
+        assert connection.ask().status == 200
+
+
+def test_post_without_any_length_has_no_body(server):
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo").body == b""
+        assert connection.ask().status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS"])
+def test_body_of_a_method_that_usually_has_none_is_read_over(server, method):
+    with server.connect() as connection:
+        response = connection.ask(method, "/inspect", body=raw.request("GET", "/guarded"))
+        assert response.facts()["body"] == str(len(raw.request("GET", "/guarded")))
+        assert connection.ask().body == b"Hello, world\n"
+
+
+def test_body_of_a_head_request_is_read_over(server):
+    with server.connect() as connection:
+        assert connection.ask("HEAD", "/hello", body=raw.request("GET", "/guarded")).status == 200
+        assert connection.ask().body == b"Hello, world\n"
+
+
+@pytest.mark.parametrize("target,status", [("/none", 404), ("/hello", 405)])
+@pytest.mark.parametrize("size", [10, 300000])
+def test_body_for_a_missing_route_is_read_over_or_the_connection_closed(server, target, status, size):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", target, body=raw.pattern(size)))
+        response = connection.response()
+        assert response.status == status
+        if response.says_close():
+            connection.assert_closed()
+        else:
+            assert connection.ask().body == b"Hello, world\n"
+
+
+def test_body_of_a_refused_request_is_never_taken_for_a_request(server):
+    before = server.stats()["guarded_runs"]
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/hello", "X-Refuse: yes", body=raw.request("GET", "/guarded")))
+        assert connection.response().status == 403
+        server.settle()
+    assert server.stats()["guarded_runs"] == before
+
+
+# ---- limits of the body ----
+
+
+def test_body_beyond_the_limit_is_refused_by_its_content_length(start):
+    server = start(max_body_size=1000)
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", body=b"x" * 1000).status == 200
+        connection.send(raw.request("POST", "/echo", "Content-Length: 1001"))
+        response = connection.response()  # before a byte of the body was sent
+        assert response.status == 413 and response.says_close()
+        connection.assert_closed()
+
+
+def test_body_beyond_the_limit_is_refused_by_its_chunks(start):
+    server = start(max_body_size=1000)
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=raw.chunked(b"x" * 1000)).status == 200
+        connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked"))
+        for _ in range(10):
+            connection.send(b"64\r\n" + b"y" * 100 + b"\r\n")
+        server.settle()
+        connection.assert_silent()
+        connection.send(b"1\r\nz\r\n")
+        response = connection.response()
+        assert response.status == 413 and response.says_close()
+        connection.assert_closed()
+
+
+def test_chunk_that_announces_too_much_is_refused_before_it_comes(start):
+    server = start(max_body_size=1000)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"7fffffffffffffff\r\nabc")
+        response = connection.response()
+        assert response.status == 413 and response.says_close()
+        connection.assert_closed()
+
+
+def test_limit_of_a_route_goes_before_the_servers(server):
+    with server.connect() as connection:
+        assert connection.ask("POST", "/small-body", body=b"x" * 16).status == 200
+        connection.send(raw.request("POST", "/small-body", "Content-Length: 17"))
+        assert connection.response().status == 413
+        connection.assert_closed()
+
+
+def test_huge_content_length_is_413_and_not_a_crash(server):
+    for length in (1 << 31, 1 << 32, (1 << 63) - 1):
+        with server.connect() as connection:
+            connection.send(raw.request("POST", "/echo", f"Content-Length: {length}"))
+            assert connection.response().status == 413
+            connection.assert_closed()
+
+
+def test_pitfall_announced_length_reserves_no_memory(start):
+    # Guards against a buffer that is reserved from the peer's own Content-Length.
+    server = start(max_body_size=500000000)
+    server.settle()
+    before = server.stats()["heap_live"]
+    connections = [server.connect() for _ in range(40)]
+    try:
+        for connection in connections:
+            connection.send(raw.request("POST", "/digest", "Content-Length: 400000000") + b"x")
+        server.settle()
+        held = server.stats()["heap_live"] - before
+        assert held < len(connections) * 200000, f"{held} bytes for {len(connections)} bytes of bodies"
+    finally:
+        for connection in connections:
+            connection.reset()
+
+
+# ---- Expect: 100-continue ----
+
+
+def expect(size, target="/echo", *fields, **more):
+    return raw.request("POST", target, "Expect: 100-continue", f"Content-Length: {size}", *fields, **more)
+
+
+@pytest.mark.parametrize("spelling", ["100-continue", "100-Continue", "100-CONTINUE"])
+def test_waiting_client_gets_100_and_then_its_answer(server, spelling):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", f"Expect: {spelling}", "Content-Length: 5"))
+        assert connection.head()[0] == 100
+        connection.send(b"12345")
+        response = connection.response()
+        assert (response.status, response.body, response.interim) == (200, b"12345", [])
+        assert connection.ask().status == 200
+
+
+def test_waiting_client_with_chunks_gets_100(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "Expect: 100-continue", "Transfer-Encoding: chunked"))
+        assert connection.head()[0] == 100
+        connection.send(raw.chunked(b"abc", b"def"))
+        assert connection.response().body == b"abcdef"
+
+
+def test_client_that_does_not_wait_gets_its_answer(server):
+    with server.connect() as connection:
+        connection.send(expect(5) + b"12345" + raw.request())
+        response = connection.response()
+        assert response.body == b"12345" and response.interim in ([], [100])
+        assert connection.response().body == b"Hello, world\n"
+
+
+def test_100_is_sent_once_however_the_body_comes(server):
+    with server.connect() as connection:
+        connection.send(expect(10))
+        assert connection.head()[0] == 100
+        for byte in b"0123456789":
+            connection.send(bytes([byte]))
+            server.settle()
+        response = connection.response()
+        assert response.body == b"0123456789" and response.interim == []
+
+
+REFUSED = {
+    "too-large": (expect(1 << 40), 413),
+    "too-large-for-route": (expect(17, "/small-body"), 413),
+    "no-route": (expect(5, "/none"), 404),
+    "no-method": (expect(5, "/hello"), 405),
+    "bad-host": (expect(5, "/echo", host="a b"), 400),
+}
+
+
+@pytest.mark.parametrize("data,status", REFUSED.values(), ids=REFUSED.keys())
+def test_unwanted_body_is_answered_at_once_without_100(server, data, status):
+    with server.connect() as connection:
+        connection.send(data)
+        response = connection.response()
+        assert response.status == status and response.interim == []
+
+
+def test_expectation_of_http_1_0_is_ignored(server):
+    # A client of 1.0 would not understand a 100 (RFC 9110 10.1.1).
+    with server.connect() as connection:
+        connection.send(expect(5, version="HTTP/1.0"))
+        server.settle()
+        connection.assert_silent()
+        connection.send(b"12345")
+        response = connection.response()
+        assert response.body == b"12345" and response.interim == []
+
+
+def test_expectation_without_a_body_gets_no_100(server):
+    with server.connect() as connection:
+        response = connection.ask("GET", "/hello", "Expect: 100-continue")
+        assert response.status == 200 and response.interim == []
+        response = connection.ask("POST", "/echo", "Expect: 100-continue", "Content-Length: 0")
+        assert response.status == 200 and response.interim == []
+
+
+def test_pipelined_expectation_is_answered_in_its_turn(server):
+    # A 100 that overtakes the answer before it would be read as belonging to the wrong request.
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/expect") + expect(5))
+        server.wait_for_held("expect")
+        server.settle()
+        connection.assert_silent()
+        server.release("expect")
+        first = connection.response()
+        assert first.body == b"released\n" and first.interim == []
+        assert connection.head()[0] == 100
+        connection.send(b"12345")
+        assert connection.response().body == b"12345"
+
+
+def test_interim_responses_are_counted(server):
+    before = server.stats()["responses_1xx"]
+    with server.connect() as connection:
+        connection.send(expect(5))
+        assert connection.head()[0] == 100
+        connection.send(b"12345")
+        connection.response()
+    assert server.stats()["responses_1xx"] == before + 1

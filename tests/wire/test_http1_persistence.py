@@ -1,0 +1,448 @@
+"""Connections that live longer than one request: keep-alive, Connection options, pipelining, order, back-pressure."""
+
+import random
+import threading
+
+import pytest
+import raw
+from wire_server import eventually
+
+
+@pytest.mark.parametrize("options,closes", [
+    ([], False),
+    (["Connection: keep-alive"], False),
+    (["Connection: close"], True),
+    (["Connection: Close"], True),
+    (["Connection: CLOSE"], True),
+    (["Connection: keep-alive, close"], True),
+    (["Connection: close, keep-alive"], True),
+    (["Connection: foo, close , bar"], True),
+    (["Connection: keep-alive", "Connection: close"], True),
+    (["Connection: closed"], False),
+    (["Connection: not-close"], False),
+    (["Connection: ,,close,,"], True),
+    (["Connection: upgrade"], False),
+    (["Connection:"], False),
+])
+def test_pitfall_connection_options_of_http_1_1_are_obeyed(server, options, closes):
+    # Guards against Connection: close that was ignored, or looked for as a substring.
+    with server.connect() as connection:
+        response = connection.ask("GET", "/hello", *options)
+        assert response.status == 200
+        assert response.says_close() == closes
+        if closes:
+            connection.assert_closed()
+        else:
+            assert connection.ask().status == 200
+
+
+@pytest.mark.parametrize("options,stays", [
+    ([], False),
+    (["Connection: close"], False),
+    (["Connection: keep-alive"], True),
+    (["Connection: Keep-Alive"], True),
+    (["Connection: keep-alive, close"], False),
+    (["Connection: foo"], False),
+])
+def test_connection_options_of_http_1_0_are_obeyed(server, options, stays):
+    with server.connect() as connection:
+        response = connection.ask("GET", "/hello", *options, version="HTTP/1.0", host=None)
+        assert response.status == 200
+        if not stays:
+            connection.assert_closed()
+            return
+        # Only this option tells a client of 1.0 that it may go on (RFC 9112 9.3).
+        assert response.get("Connection").lower() == "keep-alive"
+        assert connection.ask("GET", "/hello", *options, version="HTTP/1.0", host=None).status == 200
+
+
+def test_response_to_http_1_0_is_never_chunked(server):
+    with server.connect() as connection:
+        response = connection.ask("GET", "/large?size=300000", version="HTTP/1.0")
+        assert response.get("Transfer-Encoding") is None
+        assert response.body == raw.pattern(300000)
+        connection.assert_closed()
+
+
+def test_thousand_requests_one_after_the_other_use_one_connection(server):
+    before = server.stats()
+    with server.connect() as connection:
+        for _ in range(1000):
+            assert connection.ask().body == b"Hello, world\n"
+    after = server.stats()
+    assert after["total_connections"] == before["total_connections"] + 2
+    assert after["total_requests"] == before["total_requests"] + 1001
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 1000])
+def test_pitfall_pipelined_requests_are_all_answered_in_order(server, count):
+    # Guards against dropping whatever had arrived behind the first request of a read.
+    with server.connect() as connection:
+        connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(count)))
+        for i in range(count):
+            assert connection.response().body == b"user id=[%d]" % i
+        assert connection.ask().status == 200
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pipelined_requests_cut_at_random_places_are_answered_in_order(server, seed):
+    chance = random.Random(seed)
+    data, expected = b"", []
+    for i in range(60):
+        if chance.random() < 0.4:
+            body = raw.pattern(chance.randrange(200), i)
+            data += raw.request("POST", "/echo", "Transfer-Encoding: chunked", body=raw.chunked(body, body) if body else
+                                raw.chunked())
+            expected.append(body + body)
+        elif chance.random() < 0.5:
+            body = raw.pattern(chance.randrange(1, 300), i)
+            data += raw.request("PUT", "/echo", body=body)
+            expected.append(body)
+        else:
+            data += raw.request("GET", f"/users/{i}")
+            expected.append(b"user id=[%d]" % i)
+    with server.connect() as connection:
+        while data:
+            size = chance.randrange(1, 700)
+            connection.send(data[:size])
+            data = data[size:]
+            server.settle()
+        for body in expected:
+            response = connection.response()
+            assert response.status == 200 and response.body == body
+
+
+def test_mixed_methods_in_one_pipeline(server):
+    with server.connect() as connection:
+        connection.send(raw.request("HEAD") + raw.request() + raw.request("DELETE") + raw.request("GET", "/none")
+                        + raw.request("GET", "/status/204") + raw.request("GET", "/status/304") + raw.request())
+        assert connection.response("HEAD").status == 200
+        assert [connection.response().status for _ in range(6)] == [200, 405, 404, 204, 304, 200]
+
+
+def test_requests_behind_one_that_closes_are_not_answered(server):
+    requests = server.stats()["guarded_runs"]
+    with server.connect() as connection:
+        connection.send(raw.request() + raw.request("GET", "/hello", "Connection: close") + raw.request("GET", "/guarded") * 3)
+        assert not connection.response().says_close()
+        assert connection.response().says_close()
+        connection.assert_closed()
+    assert server.stats()["guarded_runs"] == requests
+
+
+def test_requests_behind_a_handler_that_closes_are_not_answered(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/close-after") + raw.request())
+        response = connection.response()
+        assert response.body == b"last\n" and response.says_close()
+        connection.assert_closed()
+
+
+def test_request_that_is_answered_later_holds_back_those_behind_it(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/users/1") + raw.request("GET", "/hold/order") + raw.request("GET", "/users/2")
+                        + raw.request("GET", "/users/3"))
+        assert connection.response().body == b"user id=[1]"
+        server.wait_for_held("order")
+        connection.assert_silent()
+        assert server.release("order") == 1
+        assert [response.body for response in connection.responses(3)] == [b"released\n", b"user id=[2]", b"user id=[3]"]
+
+
+def test_requests_that_arrive_while_one_is_pending_are_answered_after_it(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/arrive"))
+        server.wait_for_held("arrive")
+        for i in range(20):
+            connection.send(raw.request("GET", f"/users/{i}")[:10])
+            connection.send(raw.request("GET", f"/users/{i}")[10:])
+        server.settle()
+        connection.assert_silent()
+        server.release("arrive")
+        assert connection.response().body == b"released\n"
+        for i in range(20):
+            assert connection.response().body == b"user id=[%d]" % i
+
+
+def test_two_pending_requests_of_one_connection_keep_their_order(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/first") + raw.request("GET", "/hold/second"))
+        server.wait_for_held("first")
+        server.release("first")
+        assert connection.response().body == b"released\n"
+        server.wait_for_held("second")
+        server.release("second")
+        assert connection.response().body == b"released\n"
+
+
+def test_request_stays_readable_until_it_is_answered(server):
+    # Other connections use the receive buffer all the while.
+    targets = [f"/hold/read?n={i}&filler=" + "abcdefghij" * i for i in range(20)]
+    connections = [server.connect() for _ in targets]
+    for connection, target in zip(connections, targets):
+        connection.send(raw.request("GET", target))
+    server.wait_for_held("read", len(targets))
+    with server.connect() as busy:
+        for _ in range(50):
+            busy.ask("POST", "/echo", body=b"Z" * 60000)
+            busy.ask("GET", "/inspect", "X-Filler: " + "Y" * 5000)
+    assert server.release("read") == len(targets)
+    for connection, target in zip(connections, targets):
+        assert connection.response().get("X-Target") == target
+        connection.close()
+
+
+def test_request_stays_readable_during_deferred_work(start):
+    server = start()
+    with server.connect() as connection, server.connect() as busy:
+        connection.send(raw.request("GET", "/defer?how=gate&filler=abcdefghij") + raw.request())
+        for _ in range(50):
+            busy.ask("POST", "/echo", body=b"Z" * 60000)
+        server.ask("GET", "/open-gate")
+        assert connection.response().get("X-Target") == "/defer?how=gate&filler=abcdefghij"
+        assert connection.response().status == 200
+
+
+def test_abort_of_one_exchange_may_answer_another(server):
+    with server.connect() as other:
+        vanishing = server.connect()
+        vanishing.send(raw.request("GET", "/hold/chain"))
+        server.wait_for_held("chain")
+        other.send(raw.request("GET", "/hold/chained") + raw.request())
+        server.wait_for_held("chained")
+        vanishing.reset()
+        assert other.response().body == b"released\n"
+        assert other.response().body == b"Hello, world\n"
+
+
+def test_deferred_work_answers_in_order_too(server):
+    with server.connect() as connection:
+        connection.send((raw.request("GET", "/defer") + raw.request()) * 50)
+        for _ in range(50):
+            assert connection.response().body == b"deferred\n"
+            assert connection.response().body == b"Hello, world\n"
+
+
+def test_held_request_with_body_keeps_its_body_while_more_arrives(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/hold/body", body=raw.pattern(100000)) + raw.request("POST", "/echo", body=b"x" * 90000))
+        server.wait_for_held("body")
+        server.release("body")
+        assert connection.response().body == b"released\n"
+        assert connection.response().body == b"x" * 90000
+
+
+def test_large_and_small_answers_in_one_pipeline_arrive_whole(server):
+    sizes = [0, 1, 100, 5000, 16384, 65535, 65536, 65537, 300000, 3, 2000000, 7]
+    hows = ["static", "copy", "borrowed"]
+    with server.connect() as connection:
+        connection.send(b"".join(raw.request("GET", f"/large?size={size}&how={hows[i % 3]}") for i, size in enumerate(sizes)))
+        for size in sizes:
+            assert connection.response().body == raw.pattern(size)
+
+
+def test_pipeline_that_is_longer_than_any_buffer(server):
+    count = 20000
+    data = b"".join(raw.request("GET", f"/users/{i}") for i in range(count))
+    with server.connect() as connection:
+        sender = threading.Thread(target=connection.send, args=(data,))
+        sender.start()
+        for i in range(count):
+            assert connection.response().body == b"user id=[%d]" % i
+        sender.join()
+
+
+@pytest.mark.parametrize("size", [1000, 4000, 20000])
+@pytest.mark.parametrize("how", ["copy", "static"])
+def test_client_that_sends_and_never_reads_is_held_back(server, size, how):
+    # Without back-pressure the answers to a flood of requests pile up in the server's memory.
+    server.ask("GET", "/large")
+    server.settle()
+    server.stats()
+    before = server.stats()["heap_live"]
+    one = raw.request("GET", f"/large?size={size}&how={how}")
+    flood = one * 100
+    with server.connect(receive_buffer=16384, send_buffer=16384) as connection:
+        connection.socket.setblocking(False)
+        sent = 0
+        for _ in range(100):
+            try:
+                while sent < 64 << 20:
+                    sent += connection.socket.send(flood[sent % len(flood):])
+            except BlockingIOError:
+                server.settle()
+        assert sent < 64 << 20, "the server read 64 MiB of requests and nobody took its answers"
+        # It goes on when the client begins to read.
+        connection.socket.settimeout(raw.SAFETY_TIMEOUT)
+        for _ in range(min(1000, sent // len(one))):
+            assert len(connection.response().body) == size
+        held = server.stats()["heap_peak"] - before
+        assert held < 1 << 20, f"{held} bytes were held for one connection that hardly reads"
+        connection.reset()
+
+
+def test_several_connections_do_not_mix_their_answers(server):
+    connections = [server.connect() for _ in range(50)]
+    try:
+        for i, connection in enumerate(connections):
+            connection.send(raw.request("POST", "/echo", f"Content-Length: {1000 + i}")[:-10])
+        for i, connection in enumerate(connections):
+            connection.send(raw.request("POST", "/echo", f"Content-Length: {1000 + i}")[-10:] + raw.pattern(500, i))
+        for i, connection in reversed(list(enumerate(connections))):
+            connection.send(raw.pattern(500 + i, i + 500) + raw.request("GET", f"/users/{i}"))
+        for i, connection in enumerate(connections):
+            assert connection.response().body == raw.pattern(1000 + i, i)
+            assert connection.response().body == b"user id=[%d]" % i
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+# ---- half-closed and vanishing clients ----
+
+
+def test_half_closed_client_gets_its_answer(server):
+    with server.connect() as connection:
+        connection.send(raw.request())
+        connection.half_close()
+        assert connection.response().body == b"Hello, world\n"
+        connection.assert_closed()
+
+
+def test_half_closed_client_gets_all_answers_of_its_pipeline(server):
+    with server.connect() as connection:
+        connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(100)))
+        connection.half_close()
+        for i in range(100):
+            assert connection.response().body == b"user id=[%d]" % i
+        connection.assert_closed()
+
+
+def test_half_closed_client_gets_an_answer_that_takes_its_time(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/half") + raw.request())
+        connection.half_close()
+        server.wait_for_held("half")
+        server.settle()
+        server.release("half")
+        assert connection.response().body == b"released\n"
+        assert connection.response().body == b"Hello, world\n"
+        connection.assert_closed()
+
+
+def test_half_closed_client_gets_a_large_answer(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/large?size=8000000"))
+        connection.half_close()
+        assert connection.response().body == raw.pattern(8000000)
+        connection.assert_closed()
+
+
+def test_half_closed_after_upload(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", body=raw.pattern(200000)))
+        connection.half_close()
+        assert connection.response().body == raw.pattern(200000)
+        connection.assert_closed()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /hel", b"GET /hello HTTP/1.1\r\nHost: localhost\r\n",
+                                  raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 10,
+                                  raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab"],
+                         ids=["nothing", "request-line", "head", "body", "chunk"])
+def test_client_that_ends_inside_a_request_is_closed(server, sent):
+    # There will never be more: no use in waiting for the timeout. A 400 before the close is fine.
+    with server.connect() as connection:
+        connection.send(sent)
+        connection.half_close()
+        rest = connection.rest()
+        assert rest == b"" or rest.startswith(b"HTTP/1.1 400 ")
+
+
+PHASES = {
+    "before-anything": b"",
+    "in-request-line": b"GET /hel",
+    "in-head": b"GET /hello HTTP/1.1\r\nHost: local",
+    "in-body": raw.request("POST", "/echo", "Content-Length: 1000") + b"x" * 10,
+    "in-chunk": raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"ff\r\nabc",
+    "in-large-body": raw.request("POST", "/digest", "Content-Length: 500000") + b"x" * 200000,
+    "waiting-for-100": raw.request("POST", "/echo", "Expect: 100-continue", "Content-Length: 1000"),
+    "idle": raw.request(),
+}
+
+
+@pytest.mark.parametrize("how", ["reset", "close"])
+@pytest.mark.parametrize("sent", PHASES.values(), ids=PHASES.keys())
+def test_client_that_vanishes_leaves_nothing_behind(server, sent, how):
+    with server.connect() as warm:
+        warm.ask("POST", "/digest", body=b"x")
+    connection = server.connect()
+    connection.send(sent)
+    server.settle()
+    getattr(connection, how)()
+    server.wait_for_connections(0)
+    assert server.ask().status == 200
+
+
+def test_client_that_vanishes_while_its_handler_is_pending_is_reported_once(server):
+    before = server.stats()
+    connection = server.connect()
+    connection.send(raw.request("GET", "/hold/gone") + raw.request())
+    server.wait_for_held("gone")
+    connection.reset()
+    server.wait_for_held("gone", 0)
+    server.wait_for_connections(0)
+    after = server.stats()
+    assert after["aborts"] == before["aborts"] + 1
+    assert after["aborted_exchanges"] == before["aborted_exchanges"] + 1
+
+
+def test_client_that_vanishes_during_deferred_work(start):
+    own = start()
+    connection = own.connect()
+    connection.send(raw.request("GET", "/defer?how=gate"))
+    own.settle()
+    connection.reset()
+    own.settle()
+    assert own.stats()["deferred"] == 0
+    own.ask("GET", "/open-gate")
+    eventually(lambda: own.stats()["deferred"] == 1, "the end of the deferred work")
+    own.wait_for_connections(0)
+    after = own.stats()
+    assert (after["deferred"], after["deferred_gone"], after["last_error"]) == (1, 1, "UVHTTP_EGONE")
+    assert after["aborted_exchanges"] == 1
+
+
+@pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
+def test_client_that_vanishes_during_the_response(server, how):
+    before = server.stats()
+    connection = server.connect(receive_buffer=16384)
+    connection.send(raw.request("GET", f"/large?size=30000000&how={how}"))
+    connection.receive_exactly(50000)
+    connection.reset()
+    server.wait_for_connections(0)
+    after = server.stats()
+    assert after["aborted_exchanges"] == before["aborted_exchanges"] + 1
+    assert after["releases"] - before["releases"] == (how == "borrowed")
+    assert after["heap_live"] - before["heap_live"] < 1 << 20
+
+
+def test_client_that_vanishes_with_a_pipeline_unanswered(server):
+    connection = server.connect(receive_buffer=16384)
+    connection.send(raw.request("GET", "/large?size=100000") * 200)
+    connection.receive_exactly(50000)
+    connection.reset()
+    server.wait_for_connections(0)
+    assert server.ask().status == 200
+
+
+def test_hundred_clients_that_vanish_at_once(server):
+    connections = [server.connect() for _ in range(100)]
+    for i, connection in enumerate(connections):
+        connection.send([raw.request("GET", "/hold/crowd"), raw.request()[:-2], raw.request("GET", "/large?size=3000000")][i % 3])
+    server.wait_for_held("crowd", 34)
+    for connection in connections:
+        connection.reset()
+    server.wait_for_held("crowd", 0)
+    server.wait_for_connections(0)
+    assert server.ask().status == 200

@@ -1,0 +1,190 @@
+"""Stopping: open exchanges finish, idle connections close, new ones are refused, and every way down ends in order."""
+
+import json
+import signal
+
+import pytest
+import raw
+from wire_server import eventually
+
+
+def refuses_connections(server):
+    try:
+        server.connect().close()
+    except ConnectionRefusedError:
+        return True
+    except ConnectionResetError:  # it was on its way when the listener was closed
+        return False
+    return False
+
+
+def stop_listening(server):
+    server.signal(signal.SIGTERM)
+    eventually(lambda: refuses_connections(server), "the end of listening")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_idle_server_stops_with_exit_code_0(start, number):
+    server = start()
+    assert server.ask().status == 200
+    server.signal(number)
+    assert server.wait() == 0
+
+
+def test_stop_lets_an_open_exchange_finish_and_closes_the_idle(start):
+    server = start()
+    with server.connect() as busy, server.connect() as idle, server.connect() as fresh:
+        assert idle.ask().status == 200
+        busy.send(raw.request("GET", "/hold/stop"))
+        server.wait_for_held("stop")
+        stop_listening(server)
+        idle.assert_closed()
+        fresh.assert_closed()
+        busy.assert_silent()
+        server.signal(signal.SIGUSR1)
+        response = busy.response()
+        assert response.body == b"released\n"
+        assert response.says_close(), "the client has to learn that this was the last answer"
+        busy.assert_closed()
+    assert server.wait() == 0
+
+
+def test_stop_lets_a_large_response_finish(start):
+    server = start()
+    with server.connect(receive_buffer=16384) as connection:
+        connection.send(raw.request("GET", "/large?size=20000000"))
+        connection.head()
+        first = connection.receive_exactly(1000)
+        stop_listening(server)
+        assert first + connection.receive_exactly(20000000 - 1000) == raw.pattern(20000000)
+        connection.assert_closed()
+    assert server.wait() == 0
+
+
+def test_stop_lets_an_upload_finish(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "Content-Length: 10") + b"01234")
+        server.settle()
+        server.settling.close()
+        server.settling = None
+        stop_listening(server)
+        connection.send(b"56789")
+        response = connection.response()
+        assert response.body == b"0123456789" and response.says_close()
+        connection.assert_closed()
+    assert server.wait() == 0
+
+
+def test_stop_lets_deferred_work_finish(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/defer?how=gate"))
+        server.settle()
+        stop_listening(server)
+        server.signal(signal.SIGUSR1)
+        response = connection.response()
+        assert response.body == b"deferred\n" and response.says_close()
+        connection.assert_closed()
+    assert server.wait() == 0
+
+
+def test_requests_behind_the_last_answer_of_a_stopping_server_are_not_answered(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/last") + raw.request())
+        server.wait_for_held("last")
+        stop_listening(server)
+        server.signal(signal.SIGUSR1)
+        assert connection.response().says_close()
+        connection.assert_closed()
+    assert server.wait() == 0
+
+
+def test_second_signal_ends_a_stuck_server_at_once(start):
+    server = start(drain_timeout=3600)
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/stuck"))
+        server.wait_for_held("stuck")
+        stop_listening(server)
+        connection.assert_silent()
+        assert server.process.poll() is None
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_drain_timeout_ends_a_stuck_server(start):
+    server = start(drain_timeout=1)
+    with server.connect() as held, server.connect() as upload, server.connect(receive_buffer=16384) as download:
+        held.send(raw.request("GET", "/hold/stuck"))
+        upload.send(raw.request("POST", "/echo", "Content-Length: 10") + b"0")
+        download.send(raw.request("GET", "/large?size=30000000"))
+        server.wait_for_held("stuck")
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+        with pytest.raises((AssertionError, ConnectionResetError)):
+            held.response()
+
+
+def test_stop_with_hundreds_of_connections_in_all_states(start):
+    server = start(drain_timeout=1)
+    states = [b"", raw.request(), raw.request()[:10], raw.request("POST", "/echo", "Content-Length: 9") + b"1",
+              raw.request("GET", "/hold/many"), raw.request("GET", "/large?size=9000000"), b"bad\r\n\r\n", raw.request() * 50]
+    crowd = [server.connect() for _ in range(len(states) * 25)]
+    for i, connection in enumerate(crowd):
+        connection.send(states[i % len(states)])
+    server.wait_for_held("many", 25)
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    for connection in crowd:
+        connection.close()
+
+
+@pytest.mark.parametrize("target", ["/stop", "/stop?thread"])
+def test_handler_may_stop_the_server(start, target):
+    server = start()
+    with server.connect() as connection, server.connect() as idle:
+        assert idle.ask().status == 200
+        response = connection.ask("GET", target)
+        assert response.body == b"stopping\n"
+        connection.assert_closed()
+        idle.assert_closed()
+    assert server.wait() == 0
+
+
+def test_freeing_a_server_ends_whatever_is_open(start):
+    server = start()
+    states = [b"", raw.request(), raw.request()[:10], raw.request("POST", "/echo", "Content-Length: 9") + b"1",
+              raw.request("GET", "/hold/free"), raw.request("GET", "/large?size=9000000&how=copy"), b"bad\r\n\r\n",
+              raw.request("GET", "/large?size=9000000&how=borrowed")]
+    crowd = [server.connect() for _ in range(len(states) * 5)]
+    for i, connection in enumerate(crowd):
+        connection.send(states[i % len(states)])
+    server.wait_for_held("free", 5)
+    server.signal(signal.SIGUSR2)
+    assert server.wait() == 0
+    for connection in crowd:
+        connection.close()
+
+
+def test_server_started_again_at_once_gets_its_port_back(start):
+    # Connections of the old one still linger in the system; the new one must not be refused its port for them.
+    first = start()
+    with first.connect() as connection:
+        assert connection.ask("GET", "/hello", "Connection: close").status == 200
+        connection.assert_closed()
+    first.stop()
+    second = start(port=first.port)
+    assert second.port == first.port
+    assert second.ask().status == 200
+
+
+def test_statistics_of_a_stopping_server_are_still_right(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/stats"))
+        server.wait_for_held("stats")
+        assert json.loads(server.ask("GET", "/stats").body)["active_connections"] == 2
+    server.signal(signal.SIGTERM)
+    server.signal(signal.SIGUSR1)
+    assert server.wait() == 0

@@ -1,0 +1,295 @@
+"""Every limit of the configuration does what it says, and memory stays bounded whatever clients do.
+
+Pitfall behind this file: limits that stood in the configuration and were read by nobody."""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import time
+
+import pytest
+import raw
+from wire_server import built, eventually
+
+
+def assert_refused(connection, status):
+    response = connection.response()
+    assert response.status == status and response.says_close(), response
+    connection.assert_closed()
+
+
+# ---- sizes of a request ----
+
+
+def test_target_beyond_its_limit_gets_414(start):
+    server = start(max_target_size=300)
+    with server.connect() as connection:
+        assert connection.ask("GET", "/users/" + "x" * 293).status == 200
+        connection.send(raw.request("GET", "/users/" + "x" * 294))
+        assert_refused(connection, 414)
+
+
+def test_target_without_end_gets_414_before_it_ends(start):
+    server = start(max_target_size=300)
+    with server.connect() as connection:
+        connection.send(b"GET /" + b"x" * 5000)
+        assert_refused(connection, 414)
+
+
+def test_head_beyond_its_limit_gets_431(start):
+    server = start(max_header_size=2048)
+    small = raw.request("GET", "/hello", "X-Filler: ")
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * (2048 - len(small))))
+        assert connection.response().status == 200
+        connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * (2049 - len(small))))
+        assert_refused(connection, 431)
+
+
+def test_head_without_end_gets_431_before_it_ends(start):
+    server = start(max_header_size=2048)
+    with server.connect() as connection:
+        connection.send(b"GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * 4000)
+        assert_refused(connection, 431)
+
+
+def test_more_fields_than_allowed_get_431(start):
+    server = start(max_header_count=10)
+    with server.connect() as connection:
+        assert connection.ask("GET", "/hello", *["X-A: 1"] * 9).status == 200
+        connection.send(raw.request("GET", "/hello", *["X-A: 1"] * 10))
+        assert_refused(connection, 431)
+
+
+@pytest.mark.parametrize("count", [30, 31, 32, 33, 63, 64, 65, 90])
+def test_as_many_fields_as_allowed_are_all_seen(start, count):
+    server = start(max_header_count=100)
+    fields = [f"X-{i}: value {i}" for i in range(count)]
+    with server.connect() as connection:
+        response = connection.ask("GET", "/inspect", *fields)
+        assert response.seen_fields()[1:] == [(f"X-{i}", f"value {i}") for i in range(count)]
+        assert connection.ask().status == 200
+
+
+def test_head_of_nearly_half_the_receive_buffer(start):
+    # The largest head that this size of buffer allows for.
+    server = start(max_header_size=32768, buffer_size=65536)
+    with server.connect() as connection:
+        for size in (10000, 20000, 32600):
+            response = connection.ask("GET", "/inspect", "X-Filler: " + "x" * size)
+            assert ("X-Filler", "x" * size) in response.seen_fields()
+        # Three of them in one write: the second begins where the buffer nearly ends.
+        connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * 25000) * 3)
+        assert [response.status for response in connection.responses(3)] == [200] * 3
+
+
+def test_trailers_beyond_their_limit_get_431(start):
+    server = start(max_trailer_size=500)
+    with server.connect() as connection:
+        coded = raw.chunked(b"abc", trailers=["X-Check: " + "x" * 200])
+        assert connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", body=coded).status == 200
+        connection.send(raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
+                                    body=raw.chunked(b"abc", trailers=["X-Check: " + "x" * 600])))
+        assert_refused(connection, 431)
+
+
+def test_trailers_without_end_get_431(start):
+    server = start(max_trailer_size=500)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\n" + b"X-Check: 1\r\n" * 1000)
+        assert_refused(connection, 431)
+
+
+def test_chunk_extension_beyond_its_limit_gets_400(start):
+    server = start(max_chunk_extension=100)
+    with server.connect() as connection:
+        coded = raw.chunked(b"abc", extension=";" + "x" * 80)
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).status == 200
+        connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"3;" + b"x" * 5000)
+        assert_refused(connection, 400)
+
+
+@pytest.mark.parametrize("size", [4096, 16384])
+def test_small_buffers_carry_large_bodies(start, size):
+    server = start(buffer_size=size, max_header_size=2048, max_trailer_size=2048)
+    with server.connect() as connection:
+        assert connection.ask("POST", "/echo", body=raw.pattern(300000)).body == raw.pattern(300000)
+        coded = raw.chunked(raw.pattern(100000), raw.pattern(7))
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == raw.pattern(100000) + raw.pattern(7)
+        assert connection.ask("GET", "/large?size=3000000").body == raw.pattern(3000000)
+        connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(500)))
+        for i in range(500):
+            assert connection.response().body == b"user id=[%d]" % i
+
+
+# ---- connections ----
+
+
+def test_requests_of_one_connection_are_limited(start):
+    server = start(max_requests_per_connection=3)
+    with server.connect() as connection:
+        connection.send(raw.request() * 5)
+        assert [response.says_close() for response in connection.responses(3)] == [False, False, True]
+        connection.assert_closed()
+
+
+def finds_room(server):
+    """Whether a new connection is served rather than turned away."""
+    try:
+        return server.ask().status == 200
+    except OSError:
+        return False
+
+
+def test_connection_beyond_the_limit_gets_503_and_the_place_is_free_again(start):
+    server = start(max_connections=4)
+    places = [server.connect() for _ in range(4)]
+    for connection in places:
+        assert connection.ask().status == 200
+    with server.connect() as refused:
+        response = refused.response()
+        assert response.status == 503 and response.says_close()
+        refused.assert_closed()
+    # Those inside are not disturbed, and one that leaves makes room.
+    for connection in places:
+        assert connection.ask().status == 200
+    places.pop().close()
+    eventually(lambda: finds_room(server), "a free place")
+    stats = json.loads(places[0].ask("GET", "/stats").body)
+    assert stats["rejected_connections"] >= 1
+    for connection in places:
+        connection.close()
+
+
+def test_refused_connection_gets_its_503_although_it_had_sent_something(start):
+    server = start(max_connections=1)
+    with server.connect() as inside:
+        assert inside.ask().status == 200
+        for _ in range(20):
+            with server.connect() as refused:
+                refused.send(raw.request("POST", "/echo", "Content-Length: 100000"))
+                response = refused.response()
+                assert response.status == 503
+                refused.assert_closed()
+
+
+def test_crowd_at_the_connection_limit(start):
+    server = start(max_connections=10)
+    crowd = [server.connect() for _ in range(200)]
+    answers = []
+    for connection in crowd:
+        try:
+            connection.send(raw.request())
+        except OSError:
+            pass
+    for connection in crowd:
+        answers.append(connection.response().status)
+    assert answers.count(200) == 10 and answers.count(503) == 190
+    for connection in crowd:
+        connection.close()
+    eventually(lambda: finds_room(server), "room for new connections")
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_server_without_free_descriptors_survives_and_resumes(start):
+    # The wait in accept must neither end the server nor turn into a busy loop on a listener that is always ready.
+    server = start(descriptors=40)
+    pid = server.pid()
+    crowd = [server.connect() for _ in range(100)]
+    for connection in crowd:
+        connection.send(raw.request())
+    assert crowd[0].response().status == 200
+    before = cpu_ticks(pid)
+    time.sleep(1)
+    assert cpu_ticks(pid) - before < os.sysconf("SC_CLK_TCK") // 2, "the server burns its CPU while it cannot accept"
+    # Those who came in time are served all the while.
+    assert crowd[0].ask().status == 200
+    crowd.pop(0).close()
+    waiting = {connection.socket: connection for connection in crowd}
+    while waiting:
+        ready, _, _ = select.select(list(waiting), [], [], raw.SAFETY_TIMEOUT)
+        assert ready, f"{len(waiting)} clients were never answered"
+        for key in ready:
+            connection = waiting.pop(key)
+            assert connection.response().status == 200
+            connection.close()
+    assert server.ask().status == 200
+
+
+# ---- memory ----
+
+
+def test_thousands_of_connections_leave_no_memory_behind(server):
+    def wave(count):
+        for _ in range(count // 50):
+            connections = [server.connect() for _ in range(50)]
+            for connection in connections:
+                connection.send(raw.request("POST", "/echo", body=b"abc") + raw.request("GET", "/none"))
+            for connection in connections:
+                assert [response.status for response in connection.responses(2)] == [200, 404]
+                connection.reset()
+        server.wait_for_connections(0)
+
+    wave(200)
+    before = server.stats()
+    wave(2000)
+    after = server.stats()
+    assert after["total_connections"] - before["total_connections"] >= 2000
+    assert after["heap_live"] - before["heap_live"] <= 65536
+    assert after["libuv_live"] - before["libuv_live"] <= 4096
+    assert (after["active_connections"], after["idle_connections"]) == (1, 0)
+
+
+def test_storm_of_404_leaves_no_memory_behind(server):
+    def storm(count):
+        with server.connect() as connection:
+            for start in range(0, count, 500):
+                connection.send(b"".join(raw.request("GET", f"/none/{start + i}") for i in range(500)))
+                assert {response.status for response in connection.responses(500)} == {404}
+
+    storm(500)
+    before = server.stats()["heap_live"]
+    storm(10000)
+    assert server.stats()["heap_live"] - before <= 16384
+
+
+def test_bodies_leave_no_memory_behind(server):
+    def uploads(count):
+        with server.connect() as connection:
+            for i in range(count):
+                assert connection.ask("POST", "/digest", body=raw.pattern(100000 + i)).status == 200
+
+    uploads(5)
+    before = server.stats()["heap_live"]
+    uploads(60)
+    server.wait_for_connections(0)
+    assert server.stats()["heap_live"] - before <= 16384
+
+
+# ---- values out of range ----
+
+
+@pytest.mark.parametrize("name", ["max_connections", "header_timeout", "body_timeout", "write_timeout", "keep_alive_timeout",
+                                  "max_target_size", "max_header_size", "max_header_count", "buffer_size"])
+def test_value_out_of_range_is_refused_with_name_value_and_range(name):
+    value = 99999999999999
+    result = subprocess.run([built("wire_server"), f"--{name}={value}"], capture_output=True, text=True, timeout=30)
+    assert result.returncode == 1
+    assert name in result.stderr and str(value) in result.stderr and "UVHTTP_ECONFIG" in result.stderr
+
+
+def test_port_in_use_is_an_error_with_a_name():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        result = subprocess.run([built("wire_server"), f"--port={taken.getsockname()[1]}"], capture_output=True, text=True,
+                                timeout=30)
+    assert result.returncode == 1
+    assert "EADDRINUSE" in result.stderr and result.stdout == ""

@@ -1,0 +1,741 @@
+"""The program `uvhttp` from outside: help, start output, errors, every option as flag and as environment variable, signals."""
+
+import errno
+import ipaddress
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+import raw
+from program import Program, clean_environment, run
+from wire_server import SAFETY_TIMEOUT, built, eventually
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BIG = 256 * 1024 * 1024  # more than the socket buffers of both ends take
+LARGE = 200 * 1024
+
+
+@pytest.fixture
+def site(tmp_path):
+    folder = tmp_path / "site"
+    (folder / "empty").mkdir(parents=True)
+    (folder / "index.html").write_text("the index\n")
+    (folder / "start.htm").write_text("another index\n")
+    (folder / "file.txt").write_text("a file\n")
+    (folder / ".hidden").write_text("hidden\n")
+    (folder / "large.bin").write_bytes(raw.pattern(LARGE))
+    with open(folder / "big.bin", "wb") as big:
+        big.truncate(BIG)
+    return folder
+
+
+@pytest.fixture
+def serve(site):
+    """serve("--flag", ...): a running `uvhttp serve` of the site on a free port of 127.0.0.1."""
+    running = []
+
+    def starter(*arguments, folder=site, listen="127.0.0.1:0", **how):
+        running.append(Program("uvhttp", "serve", "--listen", listen, folder, *arguments, **how))
+        return running[-1]
+
+    yield starter
+    for program in running:
+        if program.process.returncode is None:
+            assert program.stop() == 0, program.log()
+
+
+def option_names():
+    return re.findall(r"--(?:\[no-\])?([a-z][a-z-]+)", run("uvhttp", "help", "serve").stdout.split("\nSIZE is")[0])
+
+
+def variable(option):
+    return "UVHTTP_" + option.upper().replace("-", "_")
+
+
+# Help, version, usage
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"]])
+def test_help_of_the_program(arguments):
+    done = run("uvhttp", *arguments)
+    assert done.returncode == 0 and done.stderr == ""
+    assert "uvhttp serve [DIR]" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--help"], ["serve", "-h"], ["help", "serve"], ["serve", "-qh", "nowhere"]])
+def test_help_of_serve(arguments):
+    done = run("uvhttp", *arguments)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith("Usage: uvhttp serve")
+    assert max(len(line) for line in done.stdout.split("\n")) <= 80
+
+
+def test_every_number_of_the_config_is_an_option():
+    header = (ROOT / "include/uvhttp/config.h").read_text()
+    fields = re.findall(r"^    size_t (\w+);", header, re.M)
+    assert len(fields) >= 16
+    assert {field.replace("_", "-") for field in fields} <= set(option_names())
+
+
+def test_the_manual_page_names_every_option_and_its_default():
+    manual = (ROOT / "docs/man/uvhttp.1").read_text()
+    text = " ".join(run("uvhttp", "help", "serve").stdout.split())
+    for name in option_names():
+        assert re.search(rf"[, ]-{name}\b|^\.It Fl -{name}\b", manual, re.M), name
+        # A number in the help page must be the one in the manual.
+        found = re.search(rf"--(?:\[no-\])?{name} [^(]*\(default: (\w+)\)", text)
+        entry = re.search(rf"^\.It Fl [^\n]*-{name}\b(.*?)(?=^\.It|^\.El)", manual, re.M | re.S)
+        if found and " --" not in found.group(0)[2:]:
+            assert f"Default: {found.group(1)}." in entry.group(1), name
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(flag):
+    done = run("uvhttp", flag)
+    assert done.returncode == 0
+    version = re.search(r"VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text().split("project(uvhttp")[1]).group(1)
+    first, second = done.stdout.splitlines()
+    assert first == f"uvhttp {version}"
+    assert re.fullmatch(rf"build: {re.escape(version)} (gcc|clang) \S+ \w+( \w+)*", second)
+
+
+def test_a_full_standard_output_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([built("uvhttp"), "--help"], stdout=full, stderr=subprocess.PIPE, text=True,
+                              env=clean_environment())
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "Usage:"),
+    (["server"], "there is no command 'server'"),
+    (["help", "me"], "there is no command 'me'"),
+    (["serve", "--prot", "80"], "there is no option '--prot'"),
+    (["serve", "--no-port"], "there is no option '--no-port'"),
+    (["serve", "-x"], "there is no option '-x'"),
+    (["serve", "-qx"], "there is no option '-x'"),
+    (["serve", "--port"], "option '--port' needs a value (PORT)"),
+    (["serve", "-p"], "option '-p' needs a value (PORT)"),
+    (["serve", "--listing=yes"], "option '--listing' takes no value"),
+    (["serve", "one", "two"], "'one' and 'two' are given"),
+    (["serve", "--", "one", "-q"], "'one' and '-q' are given"),
+])
+def test_wrong_usage_ends_with_2(arguments, message):
+    done = run("uvhttp", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+
+
+# Bad values
+
+
+BAD_VALUES = [
+    ("port", "abc", "'abc' is not a number; allowed are 0 to 65535"),
+    ("port", "65536", "'65536' is out of range; allowed are 0 to 65535"),
+    ("port", "-1", "'-1' is not a number; allowed are 0 to 65535"),
+    ("port", "80x", "'80x' is not a number"),
+    ("port", "1K", "'1K' is not a number"),
+    ("port", "18446744073709551696", "is out of range; allowed are 0 to 65535"),
+    ("listen", "example.org:80", "'example.org:80' is not an address"),
+    ("listen", "127.0.0.1:65536", "'127.0.0.1:65536' is not an address"),
+    ("listen", "127.0.0.1:", "'127.0.0.1:' is not an address"),
+    ("listen", "::1", "'::1' is not an address"),
+    ("listen", "[::1", "'[::1' is not an address"),
+    ("listen", "[::1]80", "'[::1]80' is not an address"),
+    ("listen", "[127.0.0.1]:80", "'[127.0.0.1]:80' is not an address"),
+    ("listen", "1.2.3.256", "'1.2.3.256' is not an address"),
+    ("cache-memory", "0", "'0' is out of range; allowed are 1 to"),
+    ("cache-memory", "1T", "'1T' is not a size; allowed are 1 to"),
+    ("cache-memory", "1KB", "'1KB' is not a size"),
+    ("cache-memory", "99999999999G", "is out of range"),
+    ("cache-entries", "0", "'0' is out of range; allowed are 1 to 1000000"),
+    ("memory-file-size", "2G", "'2G' is out of range"),
+    ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
+    ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
+    ("max-connections", "many", "'many' is not a number; allowed are 1 to"),
+    ("max-header-size", "x", "'x' is not a size; allowed are"),
+    ("keep-alive-timeout", "1h", "'1h' is not a number; allowed are 1 to 86400 seconds"),
+]
+
+
+@pytest.mark.parametrize("option, value, message", BAD_VALUES)
+def test_a_bad_value_is_named_with_its_flag(site, option, value, message):
+    done = run("uvhttp", "serve", f"--{option}", value, site)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"uvhttp: --{option}: ") and message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option, value, message", [BAD_VALUES[i] for i in (0, 6, 14, 21, 22)])
+def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
+    done = run("uvhttp", "serve", site, environment={variable(option): value})
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"uvhttp: {variable(option)}: ") and message in done.stderr
+
+
+@pytest.mark.parametrize("option", ["listing", "hidden", "quiet", "verbose"])
+def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
+    done = run("uvhttp", "serve", site, environment={variable(option): "perhaps"})
+    assert done.returncode == 1
+    assert f"{variable(option)}: 'perhaps' is neither on nor off" in done.stderr
+
+
+def config_options():
+    header = (ROOT / "include/uvhttp/config.h").read_text()
+    return [field.replace("_", "-") for field in re.findall(r"^    size_t (\w+);", header, re.M)]
+
+
+@pytest.mark.parametrize("option", config_options())
+def test_every_limit_has_a_range_that_is_told(site, option):
+    done = run("uvhttp", "serve", f"--{option}", "99999999999999999999999", site)
+    assert done.returncode == 1
+    assert re.match(rf"uvhttp: --{option}: {option.replace('-', '_')} is \d+; allowed are \d+ to \d+ \w+\n", done.stderr)
+
+
+def test_limits_that_do_not_go_together(site):
+    done = run("uvhttp", "serve", "--max-header-size", "1M", site)
+    assert done.returncode == 1
+    assert done.stderr.startswith("uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
+
+
+# What keeps it from starting
+
+
+def test_a_missing_folder(tmp_path):
+    done = run("uvhttp", "serve", tmp_path / "nowhere")
+    assert done.returncode == 1
+    assert done.stderr == f"uvhttp: the folder '{tmp_path}/nowhere' does not exist\n"
+
+
+def test_a_file_instead_of_a_folder(site):
+    done = run("uvhttp", "serve", "-p", "0", site / "file.txt")
+    assert done.returncode == 1
+    assert f"'{site}/file.txt' is not a folder" in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o600])
+def test_a_folder_without_permission(site, mode):
+    closed = site / "closed"
+    closed.mkdir(mode=mode)
+    as_whom = {}
+    if os.geteuid() == 0:
+        # Root may read everything; somebody else must be able to reach the program and the folder at least.
+        program = pathlib.Path(shutil.copy(built("uvhttp"), site / "uvhttp"))
+        for folder in [site, *site.parents][:-1]:
+            if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp") and folder != pathlib.Path("/tmp"):
+                folder.chmod(0o755)
+        program.chmod(0o755)
+        as_whom = {"user": 65534, "group": 65534, "extra_groups": []}
+    done = subprocess.run([str(site / "uvhttp") if as_whom else built("uvhttp"), "serve", "-p", "0", str(closed)],
+                          capture_output=True, text=True, env=clean_environment(), timeout=3 * SAFETY_TIMEOUT, **as_whom)
+    assert done.returncode == 1
+    assert "there is no permission to read the folder" in done.stderr and str(closed) in done.stderr
+
+
+def test_a_port_in_use(site):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("uvhttp", "serve", "-l", "127.0.0.1", "-p", port, site)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == f"uvhttp: port {port} is in use; choose another with --port\n"
+
+
+def test_an_address_of_another_machine(site):
+    done = run("uvhttp", "serve", "-l", "198.51.100.77:0", site)
+    assert done.returncode == 1
+    assert "uvhttp: this machine has no address 198.51.100.77; choose another with --listen\n" in done.stderr
+
+
+# Start output
+
+
+def test_the_plain_line(serve, site):
+    program = serve()
+    assert re.fullmatch(rf"uvhttp: serving {re.escape(str(site))} at http://127\.0\.0\.1:\d+/", program.line)
+    assert program.ask("/file.txt").body == b"a file\n"
+    assert program.stop() == 0
+    assert program.output == program.line + "\n"
+    # What follows is said on standard error.
+    assert re.fullmatch(r"(\S+Z info .*\n)+", program.log()) and "stopped" in program.log()
+
+
+def test_the_current_folder_is_the_default(site):
+    program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", cwd=site)
+    assert f"serving {site} at" in program.line
+    assert program.ask("/").body == b"the index\n"
+    assert program.stop() == 0
+
+
+def test_a_relative_folder_is_shown_absolute(serve, site):
+    program = serve(folder="../site/./empty", cwd=site)
+    assert f"serving {site}/empty at" in program.line
+
+
+def test_control_characters_of_a_folder_do_not_reach_the_output(serve, site):
+    strange = site / "a\x1b[2Jb\nc"
+    strange.mkdir()
+    assert f"serving {site}/a?[2Jb?c at" in serve(folder=strange).line
+
+
+def test_without_an_address_it_listens_on_all(site):
+    program = Program("uvhttp", "serve", "--port", 0, site)
+    try:
+        hosts = [ipaddress.ip_address(re.match(r"http://([0-9.]+)", url).group(1)) for url in program.urls]
+        assert str(hosts[0]) == "127.0.0.1"
+        assert len({url.rsplit(":", 1)[1] for url in program.urls}) == 1
+        assert all(not host.is_loopback for host in hosts[1:])
+        for host in hosts:
+            with socket.create_connection((str(host), program.port), SAFETY_TIMEOUT) as connection:
+                connection.sendall(raw.request("GET", "/file.txt", "Connection: close"))
+                assert connection.makefile("rb").read().endswith(b"a file\n")
+    finally:
+        assert program.stop() == 0
+
+
+def terminal_output(site, environment):
+    """What it prints on a terminal."""
+    master, terminal = pty.openpty()
+    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0", str(site)], stdin=subprocess.DEVNULL,
+                               stdout=terminal, stderr=terminal, env=clean_environment(environment))
+    os.close(terminal)
+    output = b""
+    try:
+        while b"Ctrl+C" not in output or not output.endswith(b"\n"):
+            ready, _, _ = select.select([master], [], [], SAFETY_TIMEOUT)
+            assert ready, output
+            output += os.read(master, 65536)
+    finally:
+        process.terminate()
+        assert process.wait(SAFETY_TIMEOUT) == 0
+        os.close(master)
+    return output.decode().replace("\r\n", "\n")
+
+
+def test_start_output_on_a_terminal(site):
+    output = terminal_output(site, {"TERM": "xterm"})
+    assert "\x1b[" in output
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    assert "\x1b" not in plain
+    assert re.search(rf"Serving +{re.escape(str(site))}\n", plain)
+    assert re.search(r"Local +http://127\.0\.0\.1:\d+/\n", plain)
+    assert "Index: index.html. Folder listings: on. Hidden files: off." in plain
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_no_colour_where_it_is_not_wanted(site, environment):
+    output = terminal_output(site, environment)
+    assert "\x1b" not in output and "Serving" in output
+
+
+# Addresses
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        return True
+    except OSError:
+        return False
+
+
+def test_several_addresses_share_a_free_port(serve):
+    program = serve("--listen", "127.0.0.2:0", "-l127.0.0.3:0")
+    assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2, 3)]
+    for n in (1, 2, 3):
+        with socket.create_connection((f"127.0.0.{n}", program.port), SAFETY_TIMEOUT) as connection:
+            connection.sendall(raw.request("GET", "/file.txt", "Connection: close"))
+            assert connection.makefile("rb").read().endswith(b"a file\n")
+
+
+def test_addresses_with_ports_of_their_own(serve):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    program = serve("--listen", f"127.0.0.2:{port}")
+    assert program.urls[1] == f"http://127.0.0.2:{port}/"
+    socket.create_connection(("127.0.0.2", port), SAFETY_TIMEOUT).close()
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_ipv6(site):
+    program = Program("uvhttp", "serve", "-l", "[::1]", "-p0", site)
+    assert program.urls == [f"http://[::1]:{program.port}/"]
+    with socket.create_connection(("::1", program.port), SAFETY_TIMEOUT) as connection:
+        connection.sendall(raw.request("GET", "/file.txt", "Connection: close"))
+        assert connection.makefile("rb").read().endswith(b"a file\n")
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize("address, host", [("localhost", "127.0.0.1"), ("127.0.0.5", "127.0.0.5"), (":0", "127.0.0.1"),
+                                           ("*:0", "127.0.0.1")])
+def test_ways_to_write_an_address(serve, address, host):
+    program = serve("--port=0", listen=address)
+    assert program.urls[0] == f"http://{host}:{program.port}/"
+
+
+# The environment
+
+
+def test_variables_act_as_flags(site):
+    program = Program("uvhttp", "serve", site, environment={
+        "UVHTTP_PORT": "0", "UVHTTP_LISTEN": "127.0.0.1, 127.0.0.2", "UVHTTP_LISTING": "off", "UVHTTP_HIDDEN": "yes",
+        "UVHTTP_INDEX": "start.htm"})
+    try:
+        assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2)]
+        assert program.ask("/empty/").status == 403
+        assert program.ask("/.hidden").body == b"hidden\n"
+        assert program.ask("/").body == b"another index\n"
+    finally:
+        assert program.stop() == 0
+
+
+def test_flags_win_over_variables(serve):
+    program = serve("--listing", "--no-hidden", "--index", "start.htm", "--max-header-count", "50", environment={
+        "UVHTTP_LISTEN": "127.0.0.7:0", "UVHTTP_LISTING": "0", "UVHTTP_HIDDEN": "1", "UVHTTP_INDEX": "file.txt",
+        "UVHTTP_MAX_HEADER_COUNT": "2"})
+    assert program.urls == [f"http://127.0.0.1:{program.port}/"]
+    assert program.ask("/empty/").status == 200
+    assert program.ask("/.hidden").status == 404
+    assert program.ask("/", "A: 1", "B: 2", "C: 3").body == b"another index\n"
+
+
+def test_an_empty_variable_is_none(serve):
+    program = serve(environment={variable(name): "" for name in option_names()})
+    assert program.ask("/").body == b"the index\n"
+
+
+def test_quiet_by_variable(site):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    check_quiet(Program("uvhttp", "serve", "-l", f"127.0.0.1:{port}", site, wait=False,
+                        environment={"UVHTTP_QUIET": "true"}), port)
+
+
+# Files
+
+
+def test_listing(serve):
+    listing = serve().ask("/empty/")
+    assert listing.status == 200 and listing.get("Content-Type").startswith("text/html")
+    assert serve("--no-listing").ask("/empty/").status == 403
+
+
+def test_hidden(serve, site):
+    (site / "empty" / ".secret").write_text("")
+    (site / "empty" / "open").write_text("")
+    without, with_hidden = serve(), serve("--hidden")
+    assert without.ask("/.hidden").status == 404
+    assert b".secret" not in without.ask("/empty/").body and b"open" in without.ask("/empty/").body
+    assert with_hidden.ask("/.hidden").body == b"hidden\n"
+    assert b".secret" in with_hidden.ask("/empty/").body
+
+
+def test_index(serve, site):
+    assert serve("--index", "nothing.html start.htm index.html").ask("/").body == b"another index\n"
+    assert b"file.txt" in serve("--index=").ask("/").body
+
+
+def open_files(program, folder):
+    """The files of a folder the program has open."""
+    names = []
+    for link in pathlib.Path(f"/proc/{program.process.pid}/fd").iterdir():
+        try:
+            target = pathlib.Path(os.readlink(link))
+        except OSError:
+            continue
+        if target.parent == folder and target.is_file():
+            names.append(target.name)
+    return names
+
+
+def test_memory_file_size(serve, site):
+    for size, kept_open in (("1K", True), ("1M", False)):
+        program = serve("--memory-file-size", size)
+        for _ in range(2):
+            assert program.ask("/large.bin").body == raw.pattern(LARGE)
+        assert open_files(program, site) == (["large.bin"] if kept_open else [])
+
+
+def test_cache_memory(serve, site):
+    """A file that does not fit into the memory of the cache is kept as a descriptor."""
+    for size, kept_open in (("100K", True), ("1M", False)):
+        program = serve("--memory-file-size", "1M", "--cache-memory", size)
+        for _ in range(2):
+            assert program.ask("/large.bin").body == raw.pattern(LARGE)
+        assert open_files(program, site) == (["large.bin"] if kept_open else [])
+
+
+def test_cache_entries(serve, site):
+    for i in range(12):
+        (site / f"{i}.bin").write_bytes(raw.pattern(LARGE, i))
+    for entries in (4, 100):
+        program = serve("--memory-file-size", "1", "--cache-entries", str(entries))
+        for i in range(12):
+            assert program.ask(f"/{i}.bin").body == raw.pattern(LARGE, i)
+        kept = len([name for name in open_files(program, site) if name[0].isdigit()])
+        assert 1 <= kept <= 4 if entries == 4 else kept == 12
+
+
+def test_revalidate_ms(serve, site):
+    lazy, eager = serve("--revalidate-ms", "3600000"), serve("--revalidate-ms", "1")
+    for program in (lazy, eager):
+        assert program.ask("/file.txt").body == b"a file\n"
+    (site / "file.txt").write_text("changed to something longer\n")
+    eventually(lambda: eager.ask("/file.txt").body == b"changed to something longer\n", "the changed file is noticed")
+    assert lazy.ask("/file.txt").body == b"a file\n"
+
+
+# Limits
+
+
+def test_max_connections(serve):
+    program = serve("--max-connections", "2")
+    with program.connect() as first, program.connect() as second:
+        assert first.ask("GET", "/").status == 200 and second.ask("GET", "/").status == 200
+        with program.connect() as third:
+            assert third.response().status == 503
+            third.assert_closed()
+        assert first.ask("GET", "/").status == 200
+
+
+def test_max_requests_per_connection(serve):
+    program = serve("--max-requests-per-connection", "2")
+    with program.connect() as connection:
+        assert not connection.ask("GET", "/").says_close()
+        assert connection.ask("GET", "/").says_close()
+        connection.assert_closed()
+
+
+@pytest.mark.parametrize("flags, fits, too_much, status", [
+    (["--max-target-size", "64"], raw.request("GET", "/?" + "x" * 60), raw.request("GET", "/?" + "x" * 80), 414),
+    (["--max-header-size", "1K"], raw.request("GET", "/", "A: " + "x" * 600), raw.request("GET", "/", "A: " + "x" * 1100), 431),
+    (["--max-header-count", "3"], raw.request("GET", "/", "A: 1", "B: 2"), raw.request("GET", "/", "A: 1", "B: 2", "C: 3"), 431),
+    (["--max-body-size", "10"], raw.request("GET", "/", body=b"x" * 10), raw.request("GET", "/", body=b"x" * 11), 413),
+    (["--max-trailer-size", "200"],
+     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=["T: " + "x" * 100])),
+     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=["T: " + "x" * 300])), 431),
+    (["--max-chunk-extension", "20"],
+     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", extension=";a=" + "b" * 10)),
+     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", extension=";a=" + "b" * 40)), 400),
+])
+def test_limits_of_a_request(serve, flags, fits, too_much, status):
+    program = serve(*flags)
+    with program.connect() as connection:
+        connection.send(fits)
+        assert connection.response().status == 200
+        connection.send(too_much)
+        assert connection.response().status == status
+    # The same request is fine without the flag.
+    with serve().connect() as connection:
+        connection.send(too_much)
+        assert connection.response().status == 200
+
+
+def listen_backlog(port):
+    """The accept queue's length of the socket that listens on a port of 127.0.0.1, from the kernel (sock_diag(7))."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 4) as diag:  # NETLINK_SOCK_DIAG
+        states = 1 << 10  # listening
+        body = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, states) + bytes(48)
+        diag.sendto(struct.pack("=IHHII", 16 + len(body), 20, 0x301, 1, 0) + body, (0, 0))
+        while True:
+            data = diag.recv(1 << 16)
+            while data:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind in (2, 3):  # an error, or the end of the list
+                    raise AssertionError(f"port {port} is not listened on")
+                if struct.unpack_from(">H", data, 16 + 4)[0] == port:
+                    return struct.unpack_from("=I", data, 16 + 4 + 48 + 8)[0]  # idiag_wqueue
+                data = data[(length + 3) & ~3:]
+
+
+def test_listen_backlog(serve):
+    assert listen_backlog(serve("--listen-backlog", "17").port) == 17
+
+
+def test_buffer_size(serve):
+    """Heads need half of a buffer, so larger buffers are what makes a larger head possible."""
+    head = raw.request("GET", "/", *(f"A{i}: " + "x" * 8000 for i in range(10)))
+    program = serve("--buffer-size", "256K", "--max-header-size", "128K")
+    with program.connect() as connection:
+        connection.send(head)
+        assert connection.response().status == 200
+
+
+# Times. The tests wait for something that happens after the short time given, and would run into their safety timeout
+# if the long default were in force.
+
+
+PATIENT = ["--header-timeout", "600", "--body-timeout", "600", "--keep-alive-timeout", "600", "--write-timeout", "600",
+           "--drain-timeout", "600"]
+
+
+def test_keep_alive_timeout(serve):
+    program = serve(*PATIENT, "--keep-alive-timeout", "1")
+    with program.connect() as connection:
+        assert connection.ask("GET", "/").status == 200
+        connection.assert_closed()
+
+
+def test_header_timeout(serve):
+    program = serve(*PATIENT, "--header-timeout", "1")
+    with program.connect() as connection:
+        connection.send(b"GET / HTTP/1.1\r\nHost:")
+        assert connection.response().status == 408
+        connection.assert_closed()
+
+
+def test_body_timeout(serve):
+    program = serve(*PATIENT, "--body-timeout", "1")
+    with program.connect() as connection:
+        connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123")
+        assert connection.response().status == 408
+        connection.assert_closed()
+
+
+def start_download(program):
+    """A connection on which a download has begun that nobody reads."""
+    connection = program.connect(receive_buffer=65536)
+    connection.send(raw.request("GET", "/big.bin"))
+    _, _, fields, _ = connection.head()
+    assert ("Content-Length", str(BIG)) in fields
+    return connection
+
+
+def test_write_timeout(serve):
+    program = serve(*PATIENT, "--write-timeout", "1")
+    with start_download(program):
+        program.send_signal(signal.SIGTERM)  # with the time to drain at 600 s, only the write timeout can end it now
+        assert program.wait() == 0
+
+
+def test_drain_timeout(serve):
+    program = serve(*PATIENT, "--drain-timeout", "1")
+    with start_download(program):
+        program.send_signal(signal.SIGTERM)
+        assert program.wait() == 0
+
+
+def test_linger_timeout(serve):
+    """A refused client that neither reads on nor closes holds its connection for that long only."""
+    program = serve(*PATIENT, "--linger-timeout", "1", "--max-body-size", "10")
+    with program.connect() as connection:
+        connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n123")
+        assert connection.response().status == 413
+        program.send_signal(signal.SIGTERM)
+        assert program.wait() == 0
+
+
+# Output
+
+
+def check_quiet(program, port):
+    def listens():
+        try:
+            return raw.Connection(port)
+        except ConnectionRefusedError:
+            return None
+
+    with eventually(listens, "it listens") as connection:
+        assert connection.ask("GET", "/file.txt").body == b"a file\n"
+    assert program.stop() == 0
+    assert program.output == "" and program.log() == ""
+
+
+@pytest.mark.parametrize("flag", ["-q", "--quiet"])
+def test_quiet(site, flag):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    check_quiet(Program("uvhttp", "serve", "-l", f"127.0.0.1:{port}", site, flag, wait=False), port)
+
+
+def provoke_log(program, site):
+    """Makes it write a warning or an error: a file that becomes shorter while it is sent."""
+    with start_download(program) as connection:
+        os.truncate(site / "big.bin", 1000)
+        with pytest.raises((AssertionError, ConnectionResetError)):
+            connection.receive_exactly(BIG)
+    eventually(lambda: program.log(), "a line of the log")
+    return program.log()
+
+
+@pytest.mark.parametrize("flags", [[], ["-q"]])
+def test_log_lines_have_time_and_level(serve, site, flags):
+    program = serve(*flags, wait=not flags, listen="127.0.0.1:0") if not flags else None
+    if program is None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        program = serve(*flags, wait=False, listen=f"127.0.0.1:{port}")
+        program.port = port
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, "it listens")
+    line, = provoke_log(program, site).splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (warning|error) .*big\.bin.*", line)
+
+
+@pytest.mark.parametrize("flag", ["-v", "--verbose"])
+def test_verbose_shows_requests(serve, flag):
+    for flags, said in (([], []), ([flag], ["GET /file.txt?a=1", "HEAD /nowhere"])):
+        program = serve(*flags)
+        assert program.ask("/file.txt?a=1").status == 200
+        assert program.ask("/nowhere", method="HEAD").status == 404
+        assert program.stop() == 0
+        assert re.findall(r"^\S+Z debug 127\.0\.0\.1 (.*)$", program.log(), re.M) == said
+
+
+# Signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops(serve, number):
+    program = serve()
+    with program.connect() as idle:
+        assert idle.ask("GET", "/").status == 200
+        assert program.stop(number) == 0
+        idle.assert_closed()
+
+
+def wait_until_refused(program):
+    eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) == errno.ECONNREFUSED,
+               "new connections are refused")
+
+
+def test_a_signal_lets_open_requests_finish(serve):
+    program = serve(*PATIENT)
+    with start_download(program) as connection:
+        program.send_signal(signal.SIGTERM)
+        wait_until_refused(program)
+        assert program.process.poll() is None
+        received = 0
+        while received < BIG:
+            received += len(connection.receive_exactly(min(1 << 20, BIG - received)))
+        connection.assert_closed()
+    assert program.wait() == 0
+
+
+@pytest.mark.parametrize("first, second", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM)])
+def test_a_second_signal_stops_at_once(serve, first, second):
+    program = serve(*PATIENT)
+    with start_download(program):
+        program.send_signal(first)
+        wait_until_refused(program)
+        assert program.process.poll() is None
+        program.send_signal(second)
+        assert program.wait() == 0
+
+
+def test_a_client_that_vanishes_does_not_end_it(serve):
+    program = serve()
+    for _ in range(5):
+        start_download(program).reset()
+    assert program.ask("/file.txt").status == 200

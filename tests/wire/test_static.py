@@ -1,0 +1,559 @@
+"""Static files over raw sockets: what is served, what is refused, and what a request may say about it.
+
+The section "Static files" of the list of known pitfalls has a test each, named test_pitfall_*; the one about prewarming is
+tests/unit/test_static_files.c, since the program has no such flag.
+"""
+
+import ctypes
+import os
+import shutil
+import socket
+import stat
+import urllib.parse
+
+import pytest
+
+import raw
+from static_server import KIB, MIB, SECRET, place, serve, url, write  # noqa: F401 (fixtures)
+from wire_server import eventually
+
+def fields_of(response):
+    return sorted((name, value) for name, value in response.fields if name != "Date")
+
+
+# Whole files
+
+
+@pytest.mark.parametrize("size", [0, 1, 13, 1000, 10 * KIB, 16 * KIB - 1, 16 * KIB, 16 * KIB + 1, 64 * KIB, 100 * KIB,
+                                  1 * MIB, 3 * MIB + 7])
+def test_pitfall_every_size_arrives_whole(place, serve, size):
+    """10 KB files once timed out, since only large ones went by sendfile."""
+    write(place, "file.bin", raw.pattern(size))
+    server = serve()
+    with server.connect() as connection:
+        for _ in range(3):  # cold, and from the cache
+            response = connection.ask("GET", "/file.bin")
+            assert response.status == 200
+            assert response.get("Content-Length") == str(size)
+            assert response.body == raw.pattern(size)
+
+
+@pytest.mark.parametrize("size", [10 * KIB, 12 * MIB])
+def test_pitfall_a_slow_reader_gets_every_byte(place, serve, size):
+    """EAGAIN in the middle of sendfile once cut the body."""
+    write(place, "file.bin", raw.pattern(size))
+    server = serve()
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/file.bin") * 2)
+        server.ask("/missing")  # it has written all that the socket takes
+        assert connection.response().body == raw.pattern(size)
+        assert connection.response().body == raw.pattern(size)
+
+
+def test_many_readers_of_one_descriptor_do_not_disturb_each_other(place, serve):
+    write(place, "file.bin", raw.pattern(2 * MIB))
+    server = serve()
+    connections = [server.connect(receive_buffer=65536) for _ in range(8)]
+    for number, connection in enumerate(connections):
+        connection.send(raw.request("GET", "/file.bin", f"Range: bytes={number * 1000}-"))
+    for number, connection in enumerate(connections):
+        response = connection.response()
+        assert response.status == 206
+        assert response.body == raw.pattern(2 * MIB - number * 1000, number * 1000)
+        connection.close()
+
+
+def test_pipelined_files_come_in_order(place, serve):
+    sizes = [5, 20 * KIB, 0, 16 * KIB, 300 * KIB, 1]
+    for size in sizes:
+        write(place, f"f{size}", raw.pattern(size, size))
+    with serve().connect() as connection:
+        connection.send(b"".join(raw.request("GET", f"/f{size}") for size in sizes * 3))
+        for size in sizes * 3:
+            assert connection.response().body == raw.pattern(size, size)
+
+
+def test_a_file_above_4_gib(place, serve):
+    size = 5 * 1024 * MIB + 3
+    with open(write(place, "huge"), "r+b") as file:
+        file.truncate(size)
+        file.seek(size - 10)
+        file.write(b"0123456789")
+    server = serve()
+    assert server.ask("/huge", method="HEAD").get("Content-Length") == str(size)
+    response = server.ask("/huge", "Range: bytes=-10")
+    assert response.body == b"0123456789"
+    assert response.get("Content-Range") == f"bytes {size - 10}-{size - 1}/{size}"
+    response = server.ask("/huge", f"Range: bytes={2 ** 32}-{2 ** 32 + 4}")
+    assert response.body == bytes(5)
+
+
+@pytest.mark.parametrize("size", [0, 13, 100 * KIB])
+def test_head_has_the_fields_of_get(place, serve, size):
+    write(place, "page.html", raw.pattern(size))
+    server = serve()
+    for _ in range(2):
+        with server.connect() as connection:
+            head = connection.ask("HEAD", "/page.html")
+            get = connection.ask("GET", "/page.html")
+            assert fields_of(head) == fields_of(get)
+            assert head.status == get.status == 200
+            assert head.get("Content-Length") == str(size)
+            connection.assert_silent()
+
+
+def test_fields_of_a_file(place, serve):
+    path = write(place, "page.html", b"<p>")
+    os.utime(path, ns=(0, 784111777_000000000))
+    response = serve().ask("/page.html")
+    assert response.get("Content-Type").lower() == "text/html; charset=utf-8"
+    assert response.get("Last-Modified") == "Sun, 06 Nov 1994 08:49:37 GMT"
+    assert response.get("Accept-Ranges") == "bytes"
+    assert response.get("ETag") == f'"{os.stat(path).st_ino:x}-3-{784111777_000000000:x}"'
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("a.css", "text/css; charset=utf-8"), ("a.js", "text/javascript; charset=utf-8"), ("a.PNG", "image/png"),
+    ("a.svg", "image/svg+xml"), ("a.json", "application/json"), ("a.txt", "text/plain; charset=utf-8"),
+    ("a.wasm", "application/wasm"), ("a.unknown-kind", "application/octet-stream"), ("plain", "application/octet-stream"),
+])
+def test_content_type(place, serve, name, kind):
+    write(place, name, b"x")
+    assert serve().ask("/" + name).get("Content-Type").replace("; ", ";").lower() == kind.replace("; ", ";")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"])
+def test_other_methods_get_405(place, serve, method):
+    write(place, "file", b"x")
+    server = serve()
+    for target in ("/file", "/missing", "/"):
+        response = server.ask(target, method=method)
+        assert response.status == 405
+        assert {"GET", "HEAD"} <= response.allow()
+        assert "POST" not in response.allow()
+
+
+# Names
+
+
+def test_names_of_every_byte(place, serve):
+    names = [bytes([byte]) for byte in range(1, 256) if byte not in b"/."]
+    names += [b"a" + bytes([byte]) + b"b" for byte in range(1, 256) if byte != ord("/")]
+    for name in names:
+        write(place, name, b"<" + name + b">")
+    with serve("--hidden").connect() as connection:
+        for _ in range(2):
+            for name in names:
+                response = connection.ask("GET", url(name))
+                assert (name, response.status, response.body) == (name, 200, b"<" + name + b">")
+
+
+@pytest.mark.parametrize("name", ["with space", "100%", "%41", "#1", "what?", "grüße", "back\\slash", "new\nline", "a+b", "semi;colon",
+                                  "colon:name", "quote\"'", "<tag>", "three...dots", "a&b=c", "~tilde", "日本語.txt", "%2F", "a%2Fb"])
+def test_awkward_names(place, serve, name):
+    write(place, name, name.encode())
+    write(place, f"folder {name}/inner {name}", b"inner")
+    write(place, f"folder {name}/index.html", b"index")
+    server = serve()
+    assert server.ask(url(name)).body == name.encode()
+    assert server.ask(url(f"folder {name}/inner {name}")).body == b"inner"
+    assert server.ask(url(f"folder {name}/")).body == b"index"
+    assert server.ask(url(f"folder {name}")).get("Location") == url(f"folder {name}/").replace("%2B", "%2B")
+
+
+def test_the_query_is_no_part_of_the_name(place, serve):
+    write(place, "file", b"x")
+    server = serve()
+    assert server.ask("/file?x=1&y=/../z").body == b"x"
+    assert server.ask("/file?").body == b"x"
+
+
+def test_repeated_slashes_name_the_same_file(place, serve):
+    write(place, "a/b", b"x")
+    server = serve()
+    tags = {server.ask(target).get("ETag") for target in ("/a/b", "//a/b", "/a//b", "///a///b", "/a/./b", "/c/../a/b")}
+    assert len(tags) == 1
+
+
+@pytest.mark.parametrize("target", ["/" + "n" * 256, "/" + "n" * 3000, "/" + "d/" * 2500 + "x", "/" + "d" * 255 + "/x"])
+def test_a_name_too_long_is_missing(place, serve, target):
+    response = serve("--max-target-size", "8192").ask(target)
+    assert response.status == 404
+
+
+def test_pitfall_a_missing_file_is_404(place, serve):
+    write(place, "file", b"x")
+    server = serve()
+    for target in ("/missing", "/missing/", "/missing/file", "/file/", "/file/x", "/missing.html", "/.", "/nope/.."):
+        expected = 403 if target in ("/.", "/nope/..") else 404  # these two are the root, a folder without index
+        assert (target, server.ask(target).status) == (target, expected)
+
+
+def test_hidden_names_are_404(place, serve):
+    for name in (".env", ".git/config", "a/.hidden", "a/.dir/file", "..dots"):
+        write(place, name, b"hidden")
+    server = serve()
+    for target in ("/.env", "/.git/config", "/.git/", "/.git", "/a/.hidden", "/a/.dir/file", "/%2eenv", "/..dots"):
+        assert (target, server.ask(target).status) == (target, 404)
+
+
+def test_hidden_names_are_served_when_wanted(place, serve):
+    for name in (".env", ".git/config", "a/.hidden"):
+        write(place, name, b"hidden")
+    server = serve("--hidden")
+    for target in ("/.env", "/.git/config", "/a/.hidden"):
+        assert server.ask(target).body == b"hidden"
+
+
+def test_well_known_is_not_hidden(place, serve):
+    write(place, ".well-known/security.txt", b"Contact")
+    write(place, ".well-known/.hidden", b"x")
+    write(place, ".well-known-not", b"x")
+    write(place, "sub/.well-known/x", b"x")
+    server = serve()
+    assert server.ask("/.well-known/security.txt").body == b"Contact"
+    for target in ("/.well-known/.hidden", "/.well-known-not", "/sub/.well-known/x"):
+        assert server.ask(target).status == 404
+
+
+# Nothing outside the root
+
+
+def traversal_targets():
+    steps = ["..", "%2e%2e", "%2E%2E", ".%2e", "%2e.", "..%2f", "%2e%2e%2f", "..\\", "..%5c", "%2e%2e%5c", "%252e%252e", "..%252f",
+             "%c0%ae%c0%ae", "%c0%ae.", "..%c0%af", "..%c1%9c", "%e0%80%ae%e0%80%ae", "..;", "..%00", "..%09", "..%20", "..%0a", "...",
+             "....", ". .", "%u002e%u002e", "..%ef%bc%8f", "．．", "..//", ".//..", "./..", "..%3f", "..%23", "%00.."]
+    for step in steps:
+        for before in ("/", "/sub/", "/sub/../", "//", "/./", "/link-out/"):
+            yield f"{before}{step}/secret.txt"
+        yield f"/{step}{step}/secret.txt"
+        yield f"/{step}/{step}/{step}/{step}/{step}/{step}/{step}/{step}/etc/passwd"
+    yield from ("//etc/passwd", "/%2fetc/passwd", "/%2f%2fetc%2fpasswd", "///../secret.txt", "/sub/..%2f..%2fsecret.txt",
+                "/root/../../secret.txt", "http://localhost/../secret.txt", "http://localhost/%2e%2e/secret.txt", "/secret.txt",
+                "/file:///etc/passwd", "/C:/secret.txt", "/proc/self/cwd/secret.txt", "/dev/fd/0")
+
+
+def test_no_spelling_leaves_the_root(place, serve):
+    write(place, "sub/file", b"x")
+    os.symlink("..", os.path.join(place, "link-out"))
+    server = serve("--listing", "--hidden")
+    targets = list(traversal_targets())
+    assert len(targets) >= 200
+    for target in targets:
+        with server.connect() as connection:
+            connection.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            response = connection.response()
+            assert response.status in (400, 403, 404), (target, response)
+            assert SECRET not in response.body and b"root:" not in response.body, target
+    assert server.ask("/sub/file").body == b"x"
+
+
+def test_links_inside_the_root_are_followed(place, serve):
+    write(place, "a/file", b"content")
+    write(place, "a/index.html", b"index")
+    os.symlink("a/file", os.path.join(place, "link"))
+    os.symlink("../a/file", os.path.join(place, "a", "up"))
+    os.symlink("a", os.path.join(place, "folder"))
+    server = serve()
+    for target in ("/link", "/a/up", "/folder/file", "/folder/up"):
+        assert server.ask(target).body == b"content"
+    assert server.ask("/folder/").body == b"index"
+    assert server.ask("/folder").get("Location") == "/folder/"
+
+
+def test_links_out_of_the_root_are_forbidden(place, serve):
+    write(place, "file", b"x")
+    for name, target in (("out", "../secret.txt"), ("absolute", "/etc/passwd"), ("up", ".."), ("back", "../root/file"),
+                         ("own", os.path.join(place, "file")), ("slash", "/"), ("loop", "loop")):
+        os.symlink(target, os.path.join(place, name))
+    server = serve("--listing")
+    for target in ("/out", "/absolute", "/up", "/up/", "/up/secret.txt", "/back", "/own", "/slash/etc/passwd", "/loop", "/loop/x"):
+        assert (target, server.ask(target).status) == (target, 403)
+    os.symlink("nowhere", os.path.join(place, "dangling"))
+    assert server.ask("/dangling").status == 404
+    page = server.ask("/").body
+    assert b"file" in page
+    for name in (b"out", b"absolute", b"up", b"slash", b"loop", b"dangling", b"back", b"own"):
+        assert b"./" + name + b'"' not in page and b"./" + name + b'/"' not in page
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs mknod")
+def test_devices_are_forbidden(place, serve):
+    try:
+        os.mknod(os.path.join(place, "null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("mknod is not allowed here")
+    server = serve()
+    assert server.ask("/null").status == 403
+    assert server.ask("/null", method="HEAD").status == 403
+
+
+def test_pitfall_a_fifo_does_not_hang_the_server(place, serve):
+    write(place, "file", b"x")
+    os.mkfifo(os.path.join(place, "fifo"))
+    os.symlink("fifo", os.path.join(place, "link"))
+    server = serve()
+    connections = [server.connect() for _ in range(16)]  # more than the thread pool has threads
+    for connection in connections:
+        connection.send(raw.request("GET", "/fifo") + raw.request("GET", "/link"))
+    assert server.ask("/file").body == b"x"
+    for connection in connections:
+        assert [connection.response().status for _ in range(2)] == [403, 403]
+        connection.close()
+
+
+def test_a_fifo_is_not_even_opened(place, serve):
+    """Opening it would let a writer pass that waits for a reader, and opening a device may have any effect."""
+    path = os.path.join(place, "fifo")
+    os.mkfifo(path)
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert libc.inotify_add_watch(watch, os.fsencode(path), 0x20) > 0  # IN_OPEN
+    server = serve()
+    for _ in range(3):
+        assert server.ask("/fifo").status == 403
+    with pytest.raises(BlockingIOError):
+        os.read(watch, 4096)
+    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    assert os.read(watch, 4096)  # so it does notice
+    os.close(watch)
+
+
+def test_a_socket_is_forbidden(place, serve):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(place, "socket"))
+    assert serve().ask("/socket").status == 403
+    listener.close()
+
+
+def without_override():
+    """Takes root's right to pass over permissions (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) from what is started next."""
+    libc = ctypes.CDLL(None)
+    for capability in (1, 2):
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def test_unreadable_is_403(place, serve):
+    write(place, "locked", b"x")
+    write(place, "closed/file", b"x")
+    write(place, "site/index.html", b"x")
+    server = serve("--listing", "--revalidate-ms", "1", prepare=without_override)
+    assert server.ask("/locked").status == 200
+    for name in ("locked", "closed", "site/index.html"):
+        os.chmod(os.path.join(place, name), 0)
+    eventually(lambda: server.ask("/locked").status == 403, "the permission is noticed")
+    for target in ("/closed/file", "/closed/missing", "/closed/", "/site/", "/locked"):
+        assert (target, server.ask(target).status) == (target, 403)
+    assert server.ask("/missing").status == 404
+    os.chmod(os.path.join(place, "closed"), 0o755)
+
+
+# Folders
+
+
+def test_pitfall_an_index_file_is_served(place, serve):
+    write(place, "index.html", b"top")
+    write(place, "sub/index.html", b"sub")
+    server = serve()
+    for _ in range(2):
+        assert server.ask("/").body == b"top"
+        response = server.ask("/sub/")
+        assert response.body == b"sub"
+        assert response.get("Content-Type").lower() == "text/html; charset=utf-8"
+        assert server.ask("/sub/index.html").body == b"sub"
+
+
+def test_index_names_are_tried_in_order(place, serve):
+    write(place, "a/second.txt", b"second")
+    write(place, "b/second.txt", b"second")
+    write(place, "b/first.html", b"first")
+    os.makedirs(os.path.join(place, "c", "first.html"))
+    write(place, "c/second.txt", b"second")
+    os.mkdir(os.path.join(place, "d"))
+    server = serve("--index", "first.html  second.txt")
+    assert server.ask("/a/").body == b"second"
+    assert server.ask("/a/").get("Content-Type").startswith("text/plain")
+    assert server.ask("/b/").body == b"first"
+    assert server.ask("/c/").body == b"second"
+    assert server.ask("/d/").status == 403
+
+
+def test_a_better_index_file_takes_over(place, serve):
+    write(place, "second", b"second")
+    server = serve("--index", "first second", "--revalidate-ms", "1")
+    assert server.ask("/").body == b"second"
+    write(place, "first", b"first")
+    eventually(lambda: server.ask("/").body == b"first", "the new index file is noticed")
+
+
+def test_no_index_at_all(place, serve):
+    write(place, "index.html", b"x")
+    assert serve("--index", "").ask("/").status == 403
+
+
+def test_a_folder_without_index_is_403(place, serve):
+    os.mkdir(os.path.join(place, "sub"))
+    server = serve()
+    assert server.ask("/").status == 403
+    assert server.ask("/sub/").status == 403
+
+
+def test_redirect_to_the_slash(place, serve):
+    write(place, "a b/c%d/index.html", b"x")
+    server = serve()
+    for target, location in (("/a%20b", "/a%20b/"), ("/a%20b?x=1&y=%2F", "/a%20b/?x=1&y=%2F"), ("/a%20b/c%25d", "/a%20b/c%25d/"),
+                             ("/a%20b?", "/a%20b/"), ("http://other.example/a%20b?q", "/a%20b/?q"), ("/a%20b?//x", "/a%20b/?//x")):
+        response = server.ask(target)
+        assert (response.status, response.get("Location")) == (301, location)
+
+
+@pytest.mark.parametrize("target", ["//evil.example", "///evil.example", "/%2e/evil.example", "//evil.example/..//evil.example",
+                                    "/.//evil.example", "//evil.example?x=//y", "/\\evil.example", "/%5cevil.example", "/%0d%0aX:y",
+                                    "/%0aevil.example", "/evil.example%0d%0aSet-Cookie:%20a=b", "http://localhost//evil.example",
+                                    "http://localhost///evil.example"])
+def test_a_redirect_never_leaves_the_server(place, serve, target):
+    for name in (b"evil.example", b"\\evil.example", b"\r\nX:y", b"\nevil.example", b"evil.example\r\nSet-Cookie: a=b"):
+        os.mkdir(os.path.join(os.fsencode(place), name))
+    with serve().connect() as connection:
+        connection.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        response = connection.response()
+    if response.status != 400:  # a bare backslash may be refused as well
+        assert response.status == 301
+        location = response.get("Location")
+        assert location.startswith("/") and not location.startswith("//") and "\\" not in location
+        assert urllib.parse.urlsplit(urllib.parse.urljoin("http://localhost/", location)).netloc == "localhost"
+        assert not response.all("Set-Cookie") and not response.all("X")
+
+
+def test_the_server_survives_its_root(place, serve):
+    write(place, "index.html", b"x")
+    write(place, "kept.bin", raw.pattern(100 * KIB))
+    server = serve("--listing", "--revalidate-ms", "1")
+    assert server.ask("/").status == 200
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/kept.bin"))
+        assert connection.response().body == raw.pattern(100 * KIB)
+        shutil.rmtree(place)
+        for target in ("/", "/index.html", "/kept.bin", "/sub/"):
+            eventually(lambda: connection.ask("GET", target).status == 404, f"{target} is gone")
+    os.mkdir(place)
+
+
+# Conditional requests (RFC 9110 13) and ranges (14)
+
+DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
+EARLIER = "Sun, 06 Nov 1994 08:49:36 GMT"
+LATER = "Sun, 06 Nov 1994 08:49:38 GMT"
+
+
+@pytest.fixture
+def dated(place):
+    """A file with a known date; gives its entity tag."""
+    path = write(place, "file", b"0123456789")
+    os.utime(path, ns=(0, 784111777_000000000))
+    return f'"{os.stat(path).st_ino:x}-a-{784111777_000000000:x}"'
+
+
+CONDITIONS = [
+    (["If-None-Match: TAG"], 304), (["If-None-Match: W/TAG"], 304), (["If-None-Match: *"], 304), (['If-None-Match: "x"'], 200),
+    (['If-None-Match: "x", TAG , "y"'], 304), (["If-Match: TAG"], 200), (["If-Match: *"], 200), (['If-Match: "x"'], 412),
+    (["If-Match: W/TAG"], 412), ([f"If-Modified-Since: {DATE}"], 304), ([f"If-Modified-Since: {LATER}"], 304),
+    ([f"If-Modified-Since: {EARLIER}"], 200), (["If-Modified-Since: never"], 200), ([f"If-Unmodified-Since: {DATE}"], 200),
+    ([f"If-Unmodified-Since: {EARLIER}"], 412), ([f"If-Unmodified-Since: {LATER}"], 200),
+    # The order: If-Match before If-Unmodified-Since, If-None-Match before If-Modified-Since, both groups together.
+    (["If-Match: TAG", f"If-Unmodified-Since: {EARLIER}"], 200), (['If-None-Match: "x"', f"If-Modified-Since: {DATE}"], 200),
+    (["If-None-Match: TAG", f"If-Modified-Since: {EARLIER}"], 304), (['If-Match: "x"', "If-None-Match: TAG"], 412),
+    ([f"If-Unmodified-Since: {EARLIER}", "If-None-Match: TAG"], 412), (["If-Match: TAG", "If-None-Match: TAG"], 304),
+    # A condition that fails goes before the range.
+    (["If-None-Match: TAG", "Range: bytes=0-1"], 304), (['If-Match: "x"', "Range: bytes=0-1"], 412),
+    (["If-None-Match: TAG", "Range: bytes=99-"], 304), (["If-Match: TAG", "Range: bytes=0-1"], 206),
+]
+
+
+@pytest.mark.parametrize("lines, status", CONDITIONS)
+def test_conditional_requests(place, serve, dated, lines, status):
+    lines = [line.replace("TAG", dated) for line in lines]
+    server = serve()
+    for method in ("GET", "HEAD", "GET"):
+        response = server.ask("/file", *lines, method=method)
+        expected = 200 if status == 206 and method == "HEAD" else status  # RFC 9110 14.2: Range is for GET
+        assert response.status == expected
+        if status == 200 and method == "GET":
+            assert response.body == b"0123456789"
+
+
+def test_pitfall_304_is_sent_on_a_cache_miss(place, serve, dated):
+    with serve().connect() as connection:
+        for _ in range(2):
+            response = connection.ask("GET", "/file", f"If-None-Match: {dated}")
+            assert response.status == 304
+            assert response.body == b""
+            assert response.get("ETag") == dated
+            assert response.get("Last-Modified") == DATE
+            assert response.get("Content-Type") is None
+            connection.assert_silent()
+        assert connection.ask("GET", "/file").body == b"0123456789"
+
+
+RANGES = [
+    ("bytes=0-0", 206, 0, 0), ("bytes=0-", 206, 0, 9), ("bytes=3-5", 206, 3, 5), ("bytes=9-", 206, 9, 9), ("bytes=-1", 206, 9, 9),
+    ("bytes=-4", 206, 6, 9), ("bytes=-99", 206, 0, 9), ("bytes=5-99", 206, 5, 9), ("bytes=0-9", 206, 0, 9), ("BYTES=1-2", 206, 1, 2),
+    ("bytes=5-18446744073709551615", 206, 5, 9), ("bytes=10-", 416, 0, 0), ("bytes=10-20", 416, 0, 0), ("bytes=-0", 416, 0, 0),
+    ("bytes=18446744073709551615-", 416, 0, 0), ("bytes=5-3", 200, 0, 0), ("bytes=a-b", 200, 0, 0), ("bytes=", 200, 0, 0),
+    ("lines=1-2", 200, 0, 0), ("bytes 1-2", 200, 0, 0), ("bytes=--1", 200, 0, 0), ("bytes=0-1,3-4", 200, 0, 0),
+    ("bytes=0-0,-1", 200, 0, 0),
+]
+
+
+@pytest.mark.parametrize("size", [10, 40 * KIB])
+@pytest.mark.parametrize("value, status, first, last", RANGES)
+def test_ranges(place, serve, value, status, first, last, size):
+    content = raw.pattern(size)
+    write(place, "file", content)
+    if size != 10:  # the same places in the large file, counted in 4 KiB
+        value = {"bytes=0-0": f"bytes=0-{4 * KIB - 1}", "bytes=3-5": f"bytes={12 * KIB}-{24 * KIB - 1}",
+                 "bytes=-4": f"bytes=-{16 * KIB}", "bytes=9-": f"bytes={36 * KIB}-", "bytes=-1": f"bytes=-{4 * KIB}",
+                 "bytes=5-99": f"bytes={20 * KIB}-999999", "bytes=0-": "bytes=0-", "bytes=-99": "bytes=-999999",
+                 "bytes=10-": f"bytes={40 * KIB}-", "bytes=10-20": f"bytes={40 * KIB}-{80 * KIB}"}.get(value)
+        if value is None:
+            return
+        first, last = first * 4 * KIB, last * 4 * KIB + 4 * KIB - 1
+    server = serve()
+    for _ in range(2):
+        response = server.ask("/file", f"Range: {value}")
+        assert response.status == status
+        if status == 206:
+            assert response.body == content[first:last + 1]
+            assert response.get("Content-Range") == f"bytes {first}-{last}/{size}"
+        elif status == 416:
+            assert response.get("Content-Range") == f"bytes */{size}"
+        else:
+            assert response.body == content and response.get("Content-Range") is None
+
+
+def test_a_range_has_the_fields_of_the_whole(place, serve, dated):
+    server = serve()
+    whole = dict(fields_of(server.ask("/file")))
+    part = dict(fields_of(server.ask("/file", "Range: bytes=2-3")))
+    assert part.pop("Content-Range") == "bytes 2-3/10"
+    assert part.pop("Content-Length") == "2" and whole.pop("Content-Length") == "10"
+    assert part == whole
+
+
+@pytest.mark.parametrize("value, status", [("TAG", 206), ("W/TAG", 200), ('"x"', 200), (DATE, 206), (LATER, 200), (EARLIER, 200),
+                                           ("nonsense", 200)])
+def test_if_range(place, serve, dated, value, status):
+    response = serve().ask("/file", "Range: bytes=0-4", "If-Range: " + value.replace("TAG", dated))
+    assert response.status == status
+    assert response.body == (b"01234" if status == 206 else b"0123456789")
+
+
+def test_an_empty_file_has_no_ranges(place, serve):
+    write(place, "empty")
+    server = serve()
+    for value in ("bytes=0-", "bytes=-5", "bytes=0-0"):
+        response = server.ask("/empty", f"Range: {value}")
+        assert (response.status, response.get("Content-Length"), response.body) == (200, "0", b"")
+
+
+# The page that lists a folder is read back in test_static_listing.py, changing files are in test_static_changes.py.

@@ -1,0 +1,218 @@
+"""Timeouts: each one strikes, and none strikes a connection that makes progress.
+
+Only order and outcome are asserted, never how long something took. Limits are one second, progress comes every 0.3 s."""
+
+import select
+import time
+
+import pytest
+import raw
+from wire_server import WireServer, eventually
+
+STEP = 0.3
+STEPS = 9  # 2.7 s: more than twice any limit here
+
+
+@pytest.fixture(scope="module")
+def impatient():
+    running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, write_timeout=1, linger_timeout=1)
+    yield running
+    running.stop()
+
+
+def patiently(step):
+    for i in range(STEPS):
+        step(i)
+        time.sleep(STEP)
+
+
+def test_idle_connection_is_closed_without_a_word(impatient):
+    with impatient.connect() as connection:
+        assert connection.ask().status == 200
+        connection.assert_closed()
+
+
+def test_connection_that_never_says_anything_is_closed(impatient):
+    with impatient.connect() as connection:
+        rest = connection.rest()
+        assert rest == b"" or rest.startswith(b"HTTP/1.1 408 ")
+
+
+def test_pitfall_connection_that_is_used_again_and_again_lives_on(impatient):
+    # Guards against a timer that is armed once at accept and then ends every connection, busy or not.
+    with impatient.connect() as connection:
+        patiently(lambda i: connection.ask().status == 200 or pytest.fail("refused"))
+        assert connection.ask().status == 200
+
+
+@pytest.mark.parametrize("part", [b"G", b"GET /hello HTTP/1.1\r\n", raw.request()[:-1]])
+def test_head_that_does_not_end_gets_408(impatient, part):
+    with impatient.connect() as connection:
+        connection.send(part)
+        response = connection.response()
+        assert response.status == 408 and response.says_close()
+        connection.assert_closed()
+
+
+def test_head_that_trickles_gets_408_all_the_same(impatient):
+    # One byte now and then is how a single client used to hold thousands of connections.
+    head = raw.request("GET", "/hello", "X-Filler: " + "x" * 500)
+    sent = 0
+    with impatient.connect() as connection:
+        while sent < 50:
+            connection.send(head[sent:sent + 1])
+            sent += 1
+            if select.select([connection.socket], [], [], STEP / 3)[0]:
+                break
+        response = connection.response()
+        assert response.status == 408 and response.says_close()
+    assert sent < 50, "every byte has bought more time"
+
+
+def test_second_head_that_does_not_end_gets_408(impatient):
+    with impatient.connect() as connection:
+        connection.send(raw.request() + raw.request()[:20])
+        assert connection.response().status == 200
+        assert connection.response().status == 408
+        connection.assert_closed()
+
+
+def test_time_for_a_head_begins_with_each_head(impatient):
+    # Here the first bytes of the next head always come together with the end of the one before.
+    with impatient.connect() as connection:
+        connection.send(raw.request()[:10])
+
+        def next_head(_):
+            connection.send(raw.request()[10:] + raw.request()[:10])
+            assert connection.response().status == 200
+
+        patiently(next_head)
+        connection.send(raw.request()[10:])
+        assert connection.response().status == 200
+
+
+@pytest.mark.parametrize("part", [raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 50,
+                                  raw.request("POST", "/echo", "Content-Length: 100"),
+                                  raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab",
+                                  raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\nX-Check: 1\r\n"],
+                         ids=["length", "nothing-of-it", "chunk", "trailer"])
+def test_body_that_stops_gets_408(impatient, part):
+    before = impatient.stats()["timeouts"]
+    with impatient.connect() as connection:
+        connection.send(part)
+        response = connection.response()
+        assert response.status == 408 and response.says_close()
+        connection.assert_closed()
+    assert impatient.stats()["timeouts"] > before
+
+
+def test_body_for_which_100_was_sent_and_that_never_comes_gets_408(impatient):
+    with impatient.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "Content-Length: 5", "Expect: 100-continue"))
+        response = connection.response()
+        assert response.interim == [100] and response.status == 408
+
+
+def test_body_that_makes_progress_is_not_cut(impatient):
+    with impatient.connect() as connection:
+        connection.send(raw.request("POST", "/echo", f"Content-Length: {STEPS}"))
+        patiently(lambda i: connection.send(b"x"))
+        assert connection.response().body == b"x" * STEPS
+
+
+def test_chunks_that_make_progress_are_not_cut(impatient):
+    with impatient.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked"))
+        patiently(lambda i: connection.send(b"1\r\nx\r\n"))
+        connection.send(b"0\r\n\r\n")
+        assert connection.response().body == b"x" * STEPS
+
+
+def test_handler_may_take_longer_than_any_timeout_of_the_client(impatient):
+    with impatient.connect() as connection, impatient.connect() as deferred:
+        connection.send(raw.request("GET", "/hold/slow") + raw.request())
+        deferred.send(raw.request("GET", "/defer?how=gate"))
+        patiently(lambda i: None)
+        assert impatient.release("slow") == 1
+        assert connection.response().body == b"released\n"
+        assert connection.response().body == b"Hello, world\n"
+        impatient.ask("GET", "/open-gate")
+        assert deferred.response().body == b"deferred\n"
+
+
+def test_client_that_does_not_read_is_cut(impatient):
+    before = impatient.stats()
+    with impatient.connect(receive_buffer=16384) as connection:
+        connection.send(raw.request("GET", "/large?size=30000000"))
+        impatient.wait_for_connections(0)
+        after = impatient.stats()
+        assert after["timeouts"] == before["timeouts"] + 1
+        assert after["aborted_exchanges"] == before["aborted_exchanges"] + 1
+        with pytest.raises((AssertionError, ConnectionResetError)):
+            connection.response()
+
+
+def test_client_that_reads_slowly_is_not_cut(impatient):
+    with impatient.connect(receive_buffer=65536) as connection:
+        connection.send(raw.request("GET", "/large?size=60000000"))
+        connection.head()
+        got = []
+        patiently(lambda i: got.append(connection.receive_exactly(4000000)))
+        got.append(connection.receive_exactly(60000000 - 4000000 * STEPS))
+        assert b"".join(got) == raw.pattern(60000000)
+        assert connection.ask().status == 200
+
+
+def test_client_that_stops_reading_a_pipeline_is_cut(impatient):
+    with impatient.connect(receive_buffer=16384) as connection:
+        connection.send(raw.request("GET", "/large?size=1000000&how=copy") * 50)
+        impatient.wait_for_connections(0)
+
+
+def test_refused_client_that_goes_on_sending_is_cut_in_the_end(impatient):
+    # Lingering for a client that may still read must have an end, or a refusal is a way to stay.
+    with impatient.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "Content-Length: 99999999999"))
+        assert connection.response().status == 413
+
+        def gone():
+            try:
+                connection.send(b"x" * 1000)
+            except OSError:
+                return True
+            return impatient.stats()["active_connections"] == 1
+
+        eventually(gone, "the end of a connection that was refused")
+
+
+def test_refused_client_that_never_closes_is_cut_in_the_end(impatient):
+    with impatient.connect() as connection:
+        connection.send(b"bad request\r\n\r\n")
+        assert connection.response().status == 400
+        connection.assert_closed()
+        impatient.wait_for_connections(0)
+
+
+def test_timeouts_of_a_crowd_all_strike(impatient):
+    crowd = [impatient.connect() for _ in range(300)]
+    for i, connection in enumerate(crowd):
+        connection.send([raw.request(), raw.request()[:9], raw.request("POST", "/echo", "Content-Length: 9") + b"x"][i % 3])
+    for i, connection in enumerate(crowd):
+        assert connection.response().status == [200, 408, 408][i % 3]
+        connection.assert_closed()
+        connection.close()
+    impatient.wait_for_connections(0)
+
+
+@pytest.mark.parametrize("name,part", [("header_timeout", b"GET / HT"),
+                                       ("body_timeout", raw.request("POST", "/echo", "Content-Length: 9") + b"x")])
+def test_each_timeout_has_its_own_limit(start, name, part):
+    # All others are two minutes here, so an answer can only come from the right one.
+    server = start(**{name: 1})
+    with server.connect() as idle:
+        assert idle.ask().status == 200
+        with server.connect() as connection:
+            connection.send(part)
+            assert connection.response().status == 408
+            connection.assert_closed()
+        assert idle.ask().status == 200

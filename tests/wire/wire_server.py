@@ -1,0 +1,130 @@
+"""Starts wire_server, the program that the raw-socket tests talk to, and asks it about itself."""
+
+import json
+import os
+import pathlib
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+import raw
+
+# Ends a wait for something that never comes; no test measures time with it.
+SAFETY_TIMEOUT = 20.0
+# Far longer than the safety timeout of a socket: a server that answers only when a timeout strikes fails its test.
+PATIENT = {"header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120}
+
+
+def built(name):
+    """The path of a built program. A missing one is a failure, never a skip."""
+    build = os.environ.get("UVHTTP_BUILD_DIR")
+    assert build, "UVHTTP_BUILD_DIR does not name the build folder"
+    path = pathlib.Path(build).resolve() / "dist" / "bin" / name
+    assert path.exists(), f"{path} was not built"
+    return str(path)
+
+
+def eventually(condition, what):
+    """Waits until condition() is true, and gives back what it returned."""
+    end = time.monotonic() + SAFETY_TIMEOUT
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < end, f"never happened: {what}"
+        time.sleep(0.01)
+
+
+class WireServer:
+    """One running wire_server. Limits are fields of uvhttp_config_t, given as keyword arguments."""
+
+    def __init__(self, wrapper=(), descriptors=None, environment=None, **limits):
+        flags = [f"--{name}={value}" for name, value in {**PATIENT, **limits}.items()]
+        self.errors = tempfile.TemporaryFile()
+
+        def limit_descriptors():
+            if descriptors is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+        self.process = subprocess.Popen([*wrapper, built("wire_server"), *flags], stdout=subprocess.PIPE,
+                                        stderr=self.errors, preexec_fn=limit_descriptors,
+                                        env={**os.environ, **(environment or {})})
+        self.port = self.read_port()
+        self.settling = None
+
+    def read_port(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], 3 * SAFETY_TIMEOUT)
+        line = self.process.stdout.readline().decode() if ready else ""
+        if not line.startswith("listening on 127.0.0.1:"):
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"wire_server did not start: {line!r} {self.log()}")
+        return int(line.rsplit(":", 1)[1])
+
+    def log(self):
+        """What the server has written to its standard error."""
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def connect(self, **how):
+        return raw.Connection(self.port, **how)
+
+    def ask(self, method="GET", target="/hello", *fields, **more):
+        """One request on a connection of its own."""
+        with self.connect() as connection:
+            return connection.ask(method, target, *fields, **more)
+
+    def stats(self):
+        return json.loads(self.ask("GET", "/stats").body)
+
+    def settle(self):
+        """Returns when the server has seen what was sent to it before: it has one thread, so after two round trips of
+        another connection it has read what had arrived on the others."""
+        if self.settling is None:
+            self.settling = self.connect()
+        for _ in range(2):
+            assert self.settling.ask().status == 200
+
+    def wait_for_held(self, key, count=1):
+        """Waits until so many requests of /hold/KEY are pending in their handler."""
+        eventually(lambda: self.ask("GET", f"/held/{key}").body == b"%d" % count, f"{count} held under {key}")
+
+    def release(self, key):
+        return int(self.ask("GET", f"/release/{key}").body)
+
+    def wait_for_connections(self, count):
+        """Waits until only so many connections are open besides the one that asks and the one of settle()."""
+        others = 1 + (self.settling is not None)
+        eventually(lambda: self.stats()["active_connections"] == count + others, f"{count} connections")
+
+    def signal(self, number):
+        os.kill(self.pid(), number)
+
+    def pid(self):
+        return self.process.pid
+
+    def wait(self):
+        """The exit code, once the server has ended by itself."""
+        try:
+            return self.process.wait(timeout=2 * SAFETY_TIMEOUT)
+        finally:
+            self.process.stdout.close()
+
+    def stop(self):
+        """Ends the server in order and checks that it left nothing behind: exit code 0 also says that every byte of
+        heap was given back and that nothing was left on the loop."""
+        if self.settling is not None:
+            self.settling.close()
+        if self.process.poll() is None:
+            self.signal(signal.SIGUSR1)
+            self.signal(signal.SIGTERM)
+        try:
+            code = self.wait()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the server did not stop: {self.log()}") from None
+        assert code == 0, f"exit code {code}: {self.log()}"

@@ -1,0 +1,56 @@
+"""Where and with what was measured: the block every published figure needs beside it."""
+
+import datetime
+import os
+import pathlib
+import platform
+import subprocess
+
+from . import servers, wrk
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def cpu_model():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().split("\n"):
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.machine()
+
+
+def git(*words):
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commit():
+    name = git("rev-parse", "HEAD")
+    if not name:
+        return "unknown"
+    return name + (" with changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def system_name():
+    for line in pathlib.Path("/etc/os-release").read_text().split("\n"):
+        if line.startswith("PRETTY_NAME="):
+            return line.partition("=")[2].strip('"')
+    return platform.system()
+
+
+def describe(build, names, command):
+    """`build` is what uvhttp says of itself; `names` are the servers measured."""
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": commit(),
+        "command": command,
+        "uvhttp": build,
+        "nginx": servers.nginx_version() if "nginx" in names else None,
+        "wrk": wrk.version(),
+        "kernel": platform.release(),
+        "system": system_name(),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        # Of the last minute before the first run: well above 0 means that others used the machine, too.
+        "load_before": round(os.getloadavg()[0], 2),
+    }

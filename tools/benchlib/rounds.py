@@ -1,0 +1,71 @@
+"""The order of the runs and what is made of them.
+
+Servers are measured in turn, A B C A B C, so that a slow minute of the machine meets all of them, and ratios are taken
+within a round. Every run has a warm-up before it. A run with a wrong answer, an error or a timeout does not count.
+"""
+
+import statistics
+
+from . import Refused, cpu, verify, wrk
+
+
+class Run:
+    """The figures of one run, or the reason why it does not count."""
+
+    def __init__(self, fault=None, **figures):
+        self.fault, self.figures = fault, figures
+
+    def as_json(self):
+        return {"counted": self.fault is None, "fault": self.fault, **self.figures}
+
+
+def measure(server, work, settings):
+    """One warm-up and one run."""
+    connections = work.connections or settings.connections
+    url = server.url(work)
+    answer_size = verify.check(server, server.path(work), work.body)
+    wrk.run(url, settings.warm_up, connections, work.pipeline, settings.load_core)
+    before = cpu.read(server.pid)
+    result = wrk.run(url, settings.seconds, connections, work.pipeline, settings.load_core)
+    spent = cpu.read(server.pid) - before
+    # The fault first: it says more than a server that does not answer any longer.
+    fault = wrk.fault(result, answer_size, connections, work.pipeline)
+    if fault is not None:
+        return Run(fault, wrk=result)
+    verify.check(server, server.path(work), work.body)
+    total, user, system = spent.per_request(result["requests"])
+    return Run(cpu_us=total, user_us=user, system_us=system,
+               requests_per_second=result["requests"] / (result["duration_us"] / 1e6),
+               # wrk loses the percentiles of pipelined requests and then says 0.
+               p99_us=result["p99_us"] or None, wrk=result)
+
+
+def measure_work(work, servers, settings, progress):
+    """All rounds of one work: {name: [Run, ...]}, one entry a round."""
+    runs = {server.name: [] for server in servers}
+    for number in range(settings.rounds):
+        for server in servers:
+            run = measure(server, work, settings)
+            runs[server.name].append(run)
+            progress(work, number, server, run)
+    for name, all_runs in runs.items():
+        if all(run.fault for run in all_runs):
+            raise Refused(f"no run of {name} counts for '{work.title}': {all_runs[-1].fault}")
+    return runs
+
+
+def median(runs, key):
+    values = [run.figures[key] for run in runs if not run.fault and run.figures[key] is not None]
+    return statistics.median(values) if values else None
+
+
+def spread(runs, key):
+    values = [run.figures[key] for run in runs if not run.fault]
+    return min(values), max(values)
+
+
+def ratio(runs, other_runs, key="cpu_us"):
+    """The median of the ratios within each round in which both runs count; None without such a round."""
+    ratios = [one.figures[key] / other.figures[key]
+              for one, other in zip(runs, other_runs) if not one.fault and not other.fault]
+    return statistics.median(ratios) if ratios else None

@@ -1,0 +1,59 @@
+"""One load run by wrk, pinned to its core. The result comes from bench/report.lua as JSON, not from wrk's rounded text."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from . import Refused
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "bench"
+ERRORS = {"connect_errors": "failed connects", "read_errors": "read errors", "write_errors": "write errors",
+          "status_errors": "answers with an error status", "timeouts": "timeouts"}
+
+
+def find():
+    path = shutil.which("wrk")
+    if path is None:
+        raise Refused("wrk is missing; install it with: apt-get install wrk")
+    return path
+
+
+def version():
+    text = subprocess.run([find(), "-v"], capture_output=True, text=True).stdout
+    words = text.split("\n")[0].split()
+    return words[1] if len(words) > 1 else "unknown"
+
+
+def run(url, seconds, connections, pipeline, core):
+    """Runs the load and returns wrk's result as a dict: requests, duration_us, bytes, the error counts, pNN_us.
+
+    `pipeline` is the number of requests sent at once.
+    """
+    command = [find(), "-t", "1", "-c", str(connections), "-d", f"{seconds}s"]
+    if pipeline > 1:
+        command += ["-s", str(SCRIPTS / "pipeline.lua"), url, "--", str(pipeline)]
+    else:
+        command += ["-s", str(SCRIPTS / "report.lua"), url]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    for line in done.stdout.split("\n"):
+        if line.startswith("REPORT "):
+            return json.loads(line[len("REPORT "):])
+    raise Refused(f"wrk gave no result: {(done.stderr or done.stdout).strip()}")
+
+
+def fault(result, answer_size, connections, pipeline):
+    """Why a run does not count, or None. `answer_size` is what one right answer has in bytes, head and body."""
+    errors = [f"{result[key]} {text}" for key, text in ERRORS.items() if result[key]]
+    if errors:
+        return ", ".join(errors)
+    if result["requests"] == 0:
+        return "no answer at all"
+    # Beyond the counted answers there can be those that were under way when the time was up, on each connection.
+    expected = result["requests"] * answer_size
+    if not expected <= result["bytes"] <= expected + connections * pipeline * answer_size:
+        return (f"{result['bytes']} bytes for {result['requests']} answers, "
+                f"but a right answer has {answer_size} bytes")
+    return None

@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""Runs the checks of the project: tools/check.py [--list] [NAME]...; called by `./dev check`.
+
+A check is a file tools/check_NAME.py that prints a line for each violation and ends with 1 if there was one.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+TOOLS = pathlib.Path(__file__).resolve().parent
+
+
+def summary(path):
+    return path.read_text().split('"""')[1].split("\n")[0]
+
+
+def main():
+    checks = {path.stem.removeprefix("check_"): path for path in sorted(TOOLS.glob("check_*.py"))}
+    parser = argparse.ArgumentParser(prog="./dev check", description="Runs the checks of the project.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(checks))
+    parser.add_argument("--list", action="store_true", help="say what each check does")
+    options = parser.parse_args()
+    for name in options.names:
+        if name not in checks:
+            parser.error(f"there is no check '{name}'; there are {', '.join(checks)}")
+    if options.list:
+        for name, path in checks.items():
+            print(f"{name:<10} {summary(path)}")
+        return 0
+
+    failed = []
+    for name in options.names or checks:
+        result = subprocess.run(["/usr/bin/python3", "-B", checks[name]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True)
+        print(f"{'ok' if result.returncode == 0 else 'FAILED':<7} {name}", flush=True)
+        if result.returncode != 0:
+            failed.append(name)
+            for line in result.stdout.splitlines():
+                print(f"    {line}")
+    count = len(options.names or checks)
+    print(f"{count - len(failed)} of {count} checks hold")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+#!/usr/bin/python3
+"""Checks that nobody calls a function that writes without a limit, keeps hidden state, or waits for time to pass."""
+
+import re
+
+import csource
+
+BANNED = {
+    "strcpy": "it knows no size; use snprintf or memcpy with one",
+    "strcat": "it knows no size; use snprintf",
+    "strncpy": "it may leave the text without an end; use memcpy or snprintf",
+    "sprintf": "it knows no size; use snprintf",
+    "vsprintf": "it knows no size; use vsnprintf",
+    "gets": "it knows no size; use fgets",
+    "strtok": "it keeps hidden state; walk slices",
+    "alloca": "the stack has no error return; use the arena",
+    "atoi": "it cannot report an error; use strtol or base/number.h",
+}
+WAITING = {"sleep", "usleep", "nanosleep", "uv_sleep"}
+CALL = re.compile(r"(?<![\w.])(?<!->)(" + "|".join(sorted({*BANNED, *WAITING})) + r")[ \t]*\(")
+
+
+def check(root):
+    violations = []
+    for path in csource.c_files(root):
+        text = csource.without_comments(csource.read(root, path))
+        for match in CALL.finditer(text):
+            reason = BANNED.get(match[1], "wait for the event itself, not for time to pass")
+            line = text.count("\n", 0, match.start()) + 1
+            violations.append(f"{path}:{line}: {match[1]} is banned: {reason}")
+    return violations
+
+
+if __name__ == "__main__":
+    csource.main(check, __doc__.splitlines()[0])

@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+"""Checks that every header compiles alone: public ones as C11, C++17 and C++20, internal ones as C11.
+
+A header that needs another one before it, or that C++ does not take, surprises its first user.
+"""
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+import csource
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+PUBLIC = [["gcc", "-x", "c", "-std=c11", "-Wstrict-prototypes"], ["g++", "-x", "c++", "-std=c++17"],
+          ["g++", "-x", "c++", "-std=c++20"]]
+# Internal headers see the extensions that their sources see.
+INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic"]]
+
+
+def compile_alone(root, include, command):
+    text = f"#include {include}\ntypedef int uvhttp_header_check;\n"
+    folders = [f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests")]
+    return subprocess.run(command[:1] + WARNINGS + command[1:] + folders + ["-fsyntax-only", "-"], input=text,
+                          capture_output=True, text=True)
+
+
+def check(root):
+    jobs = []
+    for path in csource.c_files(root, ("include", "src", "app"), (".h",)):
+        public = path.parts[0] == "include"
+        name = path.relative_to(path.parts[0]).as_posix()
+        for command in PUBLIC if public else INTERNAL:
+            jobs.append((path, command, f"<{name}>" if public else f'"{name}"'))
+    violations = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda job: compile_alone(root, job[2], job[1]), jobs)
+        for (path, command, _), result in zip(jobs, results):
+            if result.returncode != 0:
+                first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+                violations.append(f"{path}: does not compile alone ({command[0]} {command[3]}): {first}")
+    return violations
+
+
+if __name__ == "__main__":
+    csource.main(check, __doc__.splitlines()[0])

@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+"""Checks that the shared libraries export exactly the functions that the public headers mark with UVHTTP_EXPORT.
+
+A missing one fails at the user's link step, one too many becomes an interface by accident. The parser's library must export all of
+uvhttp/parser.h and may export other declared functions, nothing else.
+"""
+
+import re
+import subprocess
+import sys
+
+import csource
+
+DECLARATION = re.compile(r"^UVHTTP_EXPORT\b[^;{]*?\b(\w+)\s*\(", re.M)
+# For data: UVHTTP_EXPORT extern const char name[];
+OBJECT = re.compile(r"^UVHTTP_EXPORT\s+extern\b[^;(]*?\b(\w+)(?:\[\w*\])?;", re.M)
+
+
+def declared(root, headers="include/**/*.h"):
+    names = {}
+    for path in sorted(root.glob(headers)):
+        text = csource.without_comments(path.read_text())
+        for name in DECLARATION.findall(text) + OBJECT.findall(text):
+            names[name] = path.relative_to(root).as_posix()
+    return names
+
+
+def exported(library):
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    return {line.split()[-1].split("@")[0] for line in listed.stdout.splitlines()}
+
+
+def check(root, libraries):
+    violations = []
+    everything = declared(root)
+    parser_only = declared(root, "include/uvhttp/parser.h")
+    for name, wanted in (("libuvhttp.so", everything), ("libuvhttp_parser.so", parser_only)):
+        if not (libraries / name).exists():
+            violations.append(f"{libraries / name}: not built; run ./dev build")
+            continue
+        found = exported(libraries / name)
+        for symbol in sorted(wanted.keys() - found):
+            violations.append(f"{wanted[symbol]}: {symbol} is declared, but {name} does not export it")
+        for symbol in sorted(found - everything.keys()):
+            violations.append(f"{name}: exports {symbol}, which no public header declares")
+    return violations
+
+
+if __name__ == "__main__":
+    arguments = csource.root_argument(__doc__.splitlines()[0])
+    arguments.add_argument("--libraries", type=csource.pathlib.Path, help="default: build/release/dist/lib")
+    options = arguments.parse_args()
+    root = options.root.resolve()
+    sys.exit(csource.report(check(root, options.libraries or root / "build/release/dist/lib")))

@@ -1,0 +1,66 @@
+"""What the checks share: which files the project has, C text without comments, and how violations are told.
+
+Every check takes the project's folder as --root, so that its tests can run it on a copy with a deliberate violation.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+C_FOLDERS = ("include", "src", "app", "examples", "bench", "tests")
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def project_files(root):
+    """All files of the project, relative to root, sorted: what git knows or would add; without git, all but build folders."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard"], capture_output=True)
+    inside = subprocess.run(["git", "-C", root, "rev-parse", "--show-prefix"], capture_output=True, text=True)
+    if listed.returncode == 0 and inside.stdout.strip() == "":
+        names = [name for name in listed.stdout.decode().split("\0") if name]
+        paths = [pathlib.Path(name) for name in names if (root / name).is_file()]
+    else:
+        paths = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
+        paths = [p for p in paths if p.parts[0] not in ("build", ".git") and "__pycache__" not in p.parts]
+    return sorted(paths)
+
+
+def c_files(root, folders=C_FOLDERS, suffixes=(".c", ".h")):
+    return [p for p in project_files(root) if p.parts[0] in folders and p.suffix in suffixes]
+
+
+def read(root, path):
+    return (root / path).read_text(encoding="utf-8", errors="replace")
+
+
+def without_comments(text, strings=True):
+    """The text with comments, and if asked string contents, made blank; every line keeps its number."""
+
+    def blank(match):
+        token = match.group()
+        if token[0] in "\"'":
+            return token[0] + re.sub(r"[^\n]", " ", token[1:-1]) + token[0] if strings else token
+        return re.sub(r"[^\n]", " ", token)
+
+    return TOKEN.sub(blank, text)
+
+
+def root_argument(description):
+    parser = argparse.ArgumentParser(description=description)
+    default = pathlib.Path(__file__).resolve().parent.parent
+    parser.add_argument("--root", type=pathlib.Path, default=default, help="the project's folder")
+    return parser
+
+
+def report(violations):
+    """Prints violations, one a line, and returns the exit code."""
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+def main(check, description):
+    """The whole main program of a check that is a function from root to a list of violations."""
+    root = root_argument(description).parse_args().root.resolve()
+    sys.exit(report(check(root)))

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Runs the fuzz targets of build/fuzz: tools/fuzz.sh [TARGET] [SECONDS]. Called by `./dev fuzz`, which builds them.
+#
+# New inputs go to build/fuzz/corpus/TARGET, so that the checkout's corpus grows only on purpose; findings go to
+# build/fuzz/findings. Exits with 1 at the first finding.
+set -eu
+
+target=
+seconds=60
+for argument in "$@"; do
+    case $argument in
+    *[!0-9]*) target=${argument#fuzz_} ;;
+    *) seconds=$argument ;;
+    esac
+done
+
+found=
+for program in build/fuzz/tests/fuzz/fuzz_*; do
+    [ -x "$program" ] || continue
+    name=${program##*/fuzz_}
+    if [ -n "$target" ] && [ "$name" != "$target" ]; then continue; fi
+    found=yes
+    mkdir -p "build/fuzz/corpus/$name" build/fuzz/findings
+    set -- "-max_total_time=$seconds" "-artifact_prefix=build/fuzz/findings/$name-" -print_final_stats=1
+    if [ -f "tests/fuzz/$name.dict" ]; then set -- "$@" "-dict=tests/fuzz/$name.dict"; fi
+    set -- "$@" "build/fuzz/corpus/$name"
+    if [ -d "tests/fuzz/corpus/$name" ]; then set -- "$@" "tests/fuzz/corpus/$name"; fi
+    echo "Fuzzing $name for $seconds s"
+    "$program" "$@" || {
+        echo "Finding in $name: see build/fuzz/findings" >&2
+        exit 1
+    }
+done
+if [ -z "$found" ]; then
+    echo "There is no fuzz target '${target:-of any name}'. There are:" >&2
+    for program in build/fuzz/tests/fuzz/fuzz_*; do echo "    ${program##*/fuzz_}" >&2; done
+    exit 2
+fi

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Installs the Debian packages that one of serve, test, bench, tidy needs: tools/setup.sh NAME. Called by ./dev first thing.
+#
+# Says nothing and asks nobody when all are there. Otherwise installs them as root or by sudo without a password; where
+# neither is possible, prints the command to ask an administrator for and exits with 1.
+set -eu
+
+serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libmimalloc-dev"
+test="$serve g++ binutils git libcmocka-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
+    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk"
+bench="$serve libcmocka-dev python3 nginx-light wrk"
+tidy="$test clang-tidy"
+
+case ${1:-} in
+serve) wanted=$serve ;;
+test) wanted=$test ;;
+bench) wanted=$bench ;;
+tidy) wanted=$tidy ;;
+*)
+    echo "usage: tools/setup.sh serve|test|bench|tidy" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "This is no Debian system, so nothing is installed. What Debian 12 calls these packages is needed:" $wanted >&2
+    exit 0
+fi
+
+installed=" $(dpkg-query -W -f '${db:Status-Abbrev}=${Package} ' $wanted 2>/dev/null || :)"
+missing=
+for package in $wanted; do
+    case $installed in
+    *" ii =$package "* | *" hi =$package "*) ;;
+    *) missing="$missing $package" ;;
+    esac
+done
+if [ -z "$missing" ]; then exit 0; fi
+
+if [ "$(id -u)" = 0 ]; then
+    sudo=
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    sudo="sudo -n"
+else
+    echo "Packages are missing and there is no right to install them. Ask an administrator for:" >&2
+    echo >&2
+    echo "    apt-get install --no-install-recommends$missing" >&2
+    exit 1
+fi
+
+echo "Installing:$missing"
+
+# The package of a server starts it. A policy of our own forbids that while we install, unless one exists already.
+policy=/usr/sbin/policy-rc.d
+own_policy=
+remove_policy() {
+    if [ -n "$own_policy" ]; then $sudo rm -f $policy; fi
+}
+trap remove_policy EXIT
+trap 'exit 1' HUP INT TERM
+case $missing in
+*nginx*)
+    if [ ! -e $policy ]; then
+        own_policy=yes
+        printf '#!/bin/sh\nexit 101\n' | $sudo tee $policy >/dev/null
+        $sudo chmod 755 $policy
+    fi
+    ;;
+esac
+
+install_missing() {
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+}
+
+mkdir -p build
+log=build/setup.log
+# The package lists may be absent or old, so a failure is tried once more with new ones.
+if ! install_missing >$log 2>&1; then
+    echo "Reading the package lists again"
+    if ! { $sudo apt-get update -q && install_missing; } >>$log 2>&1; then
+        tail -n 20 $log >&2
+        echo "The packages could not be installed; all of the output is in $log." >&2
+        exit 1
+    fi
+fi
+
+case $missing in
+*nginx*)
+    # Nor shall it start with the machine: we only want the program.
+    if [ -d /run/systemd/system ]; then $sudo systemctl disable --quiet nginx.service || :; fi
+    ;;
+esac
