@@ -31,15 +31,18 @@ int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest inte
     return err;
 }
 
-enum uvh_interest uvh_socket_watch_ready(const struct uvh_socket_watch *watch, int status, int events)
+enum uvh_interest uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events)
 {
-    if (status == 0 && (events & UV_READABLE) != 0)
+    enum uvh_interest interest = (enum uvh_interest)watch->interest;
+    if (status != 0) {
+        /* libuv has stopped watching. What was received before the error can still be read; then, or when writing, it shows. So
+         * the owner goes on as if ready, and has to ask to be told again. */
+        watch->interest = INTEREST_UNSET;
+        return interest;
+    }
+    if ((events & UV_READABLE) != 0)
         return UVH_WANT_READ;
-    if (status == 0 && (events & UV_WRITABLE) != 0)
-        return UVH_WANT_WRITE;
-    /* On an error libuv has stopped watching; reading or writing will say what it was. */
-    return status == 0 || watch->interest == INTEREST_UNSET ? UVH_WANT_NOTHING
-                                                            : (enum uvh_interest)watch->interest;
+    return (events & UV_WRITABLE) != 0 ? UVH_WANT_WRITE : UVH_WANT_NOTHING;
 }
 
 void uvh_socket_watch_close(struct uvh_socket_watch *watch, uv_close_cb closed)

@@ -27,8 +27,9 @@ int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int s
 /* Changes what is watched; costs nothing when it is watched already. 0 or libuv's code. */
 int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest interest, uv_poll_cb on_poll);
 
-/* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket. */
-enum uvh_interest uvh_socket_watch_ready(const struct uvh_socket_watch *watch, int status, int events);
+/* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket. When `status` is not 0 nothing
+ * is watched any more until uvh_socket_watch_want is called. */
+enum uvh_interest uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events);
 
 /* Closes the socket at once; `closed` runs later on the loop, then the watch's memory may go. */
 void uvh_socket_watch_close(struct uvh_socket_watch *watch, uv_close_cb closed);

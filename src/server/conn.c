@@ -20,6 +20,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         uvh_conn_close(conn);
         break;
     }
+    if (status != 0)
+        uvh_conn_settle(conn, false); /* watch again */
     uvh_conn_check(conn);
 }
 

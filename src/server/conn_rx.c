@@ -217,10 +217,15 @@ static size_t take_trailers(struct uvh_conn *conn, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = conn->exchange;
     uvhttp_head_t *trailers = exchange->trailers;
-    uvhttp_parse_result_t result =
-        uvhttp_trailers_parse(trailers, data, length, &conn->worker->trailer_limits);
+    bool out_of_memory = false;
+    uvhttp_parse_result_t result = parse_fields(uvhttp_trailers_parse, &exchange->base.arena, trailers, data,
+                                                length, &conn->worker->trailer_limits, &out_of_memory);
     if (result == UVHTTP_PARSE_MORE)
         return 0;
+    if (out_of_memory) {
+        uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+        return length;
+    }
     if (result == UVHTTP_PARSE_BAD) {
         refuse_reason(conn, (uvhttp_reason_t)trailers->reason);
         return length;

@@ -427,6 +427,15 @@ def test_client_that_vanishes_during_the_response(server, how):
     assert after["heap_live"] - before["heap_live"] < 1 << 20
 
 
+def test_reset_with_unread_bytes_in_the_queue_is_noticed(server):
+    # The error is announced first, but reading still gives what was queued, and only then the error.
+    for _ in range(300):
+        connection = server.connect()
+        connection.send(raw.request("POST", "/digest", "Content-Length: 900000") + bytes(300000))
+        connection.reset()
+    server.wait_for_connections(0)
+
+
 def test_client_that_vanishes_with_a_pipeline_unanswered(server):
     connection = server.connect(receive_buffer=16384)
     connection.send(raw.request("GET", "/large?size=100000") * 200)
