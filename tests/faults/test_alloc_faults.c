@@ -50,7 +50,7 @@ static const struct scenario scenarios[] = {
      .pieces = {GET("/") GET("/large") GET("/") GET("/large") GET("/") GET("/large")},
      .count = 6,
      .answers = {{200, "hello", 0}, {200, NULL, FAULT_SITE_LARGE}}                                                                                                                                                                                                                                                                      },
-    {.name = "fields and cookies",                                                     .pieces = {GET("/fields")}, .count = 1,                                 .answers = {{200, "{}", 0}}                                                                                                                                              },
+    {.name = "fields and cookies",                                                     .pieces = {GET("/fields")}, .count = 1,                                 .answers = {{201, "{}", 0}}                                                                                                                                              },
     {.name = "forty request fields",
      .pieces = {"GET /d/a%20b/c/d?q=%41 HTTP/1.1\r\nHost: h\r\n" F4("a") F4("b") F4("c") F4("d") F4("e")
                     F4("f") F4("g") F4("h") F4("i") F4("j") "\r\n"},

@@ -33,12 +33,26 @@ static int echo(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     return uvhttp_response_send_text(response, 200, text);
 }
 
+static uvhttp_response_t *kept[2];
+static size_t kept_count;
+
+static int keep(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    assert_true(kept_count < 2);
+    kept[kept_count++] = response;
+    return 0;
+}
+
 static void begin(void)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/small", send_small, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "POST", "/echo/*", echo, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "POST", "/keep/*", keep, NULL), 0);
+    kept_count = 0;
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
@@ -128,12 +142,98 @@ static void two_clients_in_turns_do_not_mix(void **state)
     }
 }
 
+/* What the first client has left over lies in a buffer that is full by now, at the very place up to which the next buffer is filled. */
+static void leftovers_in_different_buffers_do_not_mix(void **state)
+{
+    (void)state;
+    static const char first_half[] = "GET /small HTTP/1.1\r\nHost: h\r\nX-Padding: ";
+    struct raw_client middle, last;
+    char filler[2000];
+    memset(filler, 'x', sizeof(filler));
+    stage_begin(&stage);
+    stage.config->buffer_size = 4096;
+    stage.config->max_header_size = stage.config->max_trailer_size = 2048;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/small", send_small, NULL), 0);
+    stage_listen(&stage);
+    int port = uvhttp_server_port(stage.server);
+    raw_client_connect(&client, port, 0);
+    raw_client_connect(&middle, port, 0);
+    raw_client_connect(&last, port, 0);
+    stage_turns(&stage, 4);
+    struct raw_client *const clients[] = {&client, &middle, &last};
+    for (size_t i = 0; i < 3; i++) {
+        raw_client_send_text(clients[i], first_half);
+        if (i == 1)
+            raw_client_send(clients[i], filler, 2010 - strlen(first_half));
+        raw_client_step(clients[i], 1000);
+        stage_turns(&stage, 4);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        raw_client_send_text(clients[i], "1\r\n\r\n");
+        assert_int_equal(stage_drive_answers(&stage, clients[i], 1000, 1), 1);
+        assert_memory_equal(clients[i]->data, "HTTP/1.1 200 ", 13);
+        raw_client_close(clients[i], false);
+    }
+    stage_end(&stage);
+}
+
+/* Other requests fill every buffer over and over meanwhile. */
+static void a_request_stays_as_it_is_until_it_is_answered(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request, *rest, *answer;
+    } cases[] = {
+        {"POST /keep/a%20b?c=d HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody", "",
+         "/keep/a b?c=d - body"                                                                                                    },
+        {"POST /keep/x?y HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "4\r\nbody\r\n",                                                    "0\r\nX-Sum: 42\r\n\r\n", "/keep/x?y 42 body"},
+    };
+    char noise[3000];
+    memset(noise, '#', sizeof(noise));
+    struct raw_client other, clients[2];
+    begin();
+    for (size_t i = 0; i < 2; i++) {
+        raw_client_connect(&clients[i], uvhttp_server_port(stage.server), 0);
+        raw_client_send_text(&clients[i], cases[i].request);
+        for (int turn = 0; turn < 10; turn++) {
+            if (turn == 5)
+                raw_client_send_text(&clients[i], cases[i].rest);
+            raw_client_step(&clients[i], 0);
+            stage_turn(&stage);
+        }
+        assert_int_equal(kept_count, i + 1);
+    }
+    raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
+    for (int i = 0; i < 100; i++) {
+        raw_client_send_text(&other, "GET /small HTTP/1.1\r\nHost: h\r\nX-Noise: ");
+        raw_client_send(&other, noise, sizeof(noise));
+        raw_client_send_text(&other, "\r\n\r\n");
+    }
+    assert_int_equal(stage_drive_answers(&stage, &other, 100000, 100), 100);
+    for (size_t i = 0; i < 2; i++) {
+        struct raw_answer answer;
+        size_t offset = 0;
+        assert_int_equal(echo(uvhttp_response_request(kept[i]), kept[i], NULL), 0);
+        assert_int_equal(stage_drive_answers(&stage, &clients[i], 1000, 1), 1);
+        assert_true(raw_client_answer(&clients[i], &offset, false, &answer));
+        assert_int_equal(answer.body_length, strlen(cases[i].answer));
+        assert_memory_equal(answer.body, cases[i].answer, answer.body_length);
+        raw_client_close(&clients[i], false);
+    }
+    raw_client_close(&other, false);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_cut_in_two_anywhere_are_answered_alike),
         cmocka_unit_test(requests_byte_by_byte_are_answered_alike),
         cmocka_unit_test(two_clients_in_turns_do_not_mix),
+        cmocka_unit_test(leftovers_in_different_buffers_do_not_mix),
+        cmocka_unit_test(a_request_stays_as_it_is_until_it_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

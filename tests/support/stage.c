@@ -24,6 +24,7 @@ static void on_pulse(uv_timer_t *timer)
 static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
 {
     struct stage *stage = arg;
+    stage->warnings_logged += level == UVHTTP_LOG_WARNING;
     if (level != UVHTTP_LOG_ERROR)
         return;
     stage->errors_logged++;
@@ -33,6 +34,10 @@ static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
 void stage_begin(struct stage *stage)
 {
     memset(stage, 0, sizeof(*stage));
+    uv_loop_t first; /* the first loop of a process opens descriptors that stay */
+    assert_int_equal(uv_loop_init(&first), 0);
+    assert_int_equal(uv_loop_close(&first), 0);
+    stage->descriptors = stage_descriptors();
     fault_heap_init(&stage->heap);
     assert_int_equal(uv_loop_init(&stage->loop), 0);
     assert_int_equal(uv_timer_init(&stage->loop, &stage->pulse), 0);
@@ -62,6 +67,7 @@ void stage_end(struct stage *stage)
     assert_int_equal(handles, 0);
     assert_int_equal(uv_loop_close(&stage->loop), 0);
     assert_int_equal(atomic_load(&stage->heap.live), 0);
+    assert_int_equal(stage_descriptors(), stage->descriptors);
     uvhttp_config_free(stage->config);
 }
 

@@ -1,7 +1,7 @@
 /* What a test of a whole server in this thread stands on: a loop, a counted heap, a configuration that uses it, and the turns of the
  * loop, which are counted instead of timed.
  *
- * Always true: stage_end fails the test when the server left a handle on the loop or a block on the heap. */
+ * Always true: stage_end fails the test when the server left a handle on the loop, a block on the heap or an open descriptor. */
 #ifndef UVH_SUPPORT_STAGE_H
 #define UVH_SUPPORT_STAGE_H
 
@@ -23,10 +23,13 @@ struct stage {
     struct fault_heap heap;
     uvhttp_config_t *config; /* with the heap's allocator and a log that is counted */
     uvhttp_server_t *server; /* freed by stage_end when there is one */
+    size_t descriptors;      /* open before the stage */
+    size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];
 };
 
+/* Clients are closed before the end. */
 void stage_begin(struct stage *stage);
 void stage_end(struct stage *stage);
 

@@ -277,6 +277,7 @@ static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n",                                         413},
         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n",
          200                                                                                                   },
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n",         413},
         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\n",                413},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {

@@ -1,0 +1,325 @@
+/* The life of servers: made, listening or failing to, several on one loop, a hundred one after the other. Nothing is left on the loop, on
+ * the heap or in the table of descriptors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/stage.h"
+
+static struct stage stage;
+static struct raw_client client;
+
+static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    return uvhttp_response_send_text(response, 200, arg == NULL ? "hello" : arg);
+}
+
+static void begin_unheard(void)
+{
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
+}
+
+static void begin(void)
+{
+    begin_unheard();
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+}
+
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
+static void ask(struct raw_client *asking, const char *target)
+{
+    char request[128];
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
+    raw_client_send_text(asking, request);
+}
+
+static void assert_answer(struct raw_client *asked, const char *body)
+{
+    size_t offset = 0;
+    struct raw_answer answer;
+    assert_int_equal(stage_drive_answers(&stage, asked, 1000, 1), 1);
+    assert_true(raw_client_answer(asked, &offset, false, &answer));
+    assert_int_equal(answer.body_length, strlen(body));
+    assert_memory_equal(answer.body, body, strlen(body));
+    assert_int_equal(offset, asked->received);
+    asked->received = 0;
+}
+
+static void free_server(void)
+{
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+}
+
+static int stopped;
+
+static void on_stopped(uvhttp_server_t *server, void *arg)
+{
+    assert_ptr_equal(arg, &stopped);
+    assert_non_null(server);
+    stopped++;
+}
+
+static bool has_stopped(void *arg)
+{
+    (void)arg;
+    return stopped > 0;
+}
+
+static void stop(void)
+{
+    stopped = 0;
+    uvhttp_server_on_stopped(stage.server, on_stopped, &stopped);
+    uvhttp_server_stop(stage.server);
+}
+
+static void functions_accept_a_null_server(void **state)
+{
+    (void)state;
+    uvhttp_server_free(NULL);
+    assert_null(uvhttp_server_router(NULL));
+    assert_int_equal(uvhttp_server_route(NULL, "GET", "/", say, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_use(NULL, say, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_own(NULL, NULL, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_listen(NULL, "127.0.0.1", 0), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_port(NULL), 0);
+    assert_int_equal(uvhttp_server_run(NULL), UVHTTP_ENOMEM);
+    uvhttp_server_stop(NULL);
+    assert_int_equal(uvhttp_server_stop_on_signals(NULL), UVHTTP_ENOMEM);
+    assert_null(uvhttp_server_loop(NULL));
+    uvhttp_server_on_stopped(NULL, on_stopped, NULL);
+    assert_null(uvhttp_server_stats(NULL));
+}
+
+static void a_server_that_never_listened_can_be_freed(void **state)
+{
+    (void)state;
+    begin_unheard();
+    uvhttp_server_stop(stage.server); /* does nothing before listening */
+    assert_int_equal(uvhttp_server_port(stage.server), 0);
+    assert_true(uvhttp_server_stats(stage.server)->idle_connections == 0);
+    stage_end(&stage);
+    begin_unheard();
+    assert_int_equal(uvhttp_server_stop_on_signals(stage.server), 0);
+    stage_end(&stage);
+    begin_unheard(); /* listened in vain */
+    assert_int_equal(uvhttp_server_listen(stage.server, "no address", 0), UVHTTP_EINVAL);
+    stage_end(&stage);
+}
+
+static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
+{
+    (void)state;
+    struct fault_heap heap;
+    size_t descriptors = stage_descriptors();
+    for (int listens = 0; listens < 2; listens++) {
+        uvhttp_config_t *config = uvhttp_config_new();
+        fault_heap_init(&heap);
+        config->allocator = &heap.allocator;
+        uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+        uvhttp_config_free(config);
+        assert_non_null(server);
+        assert_non_null(uvhttp_server_loop(server));
+        if (listens) {
+            assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+            assert_int_equal(uvhttp_server_stop_on_signals(server), 0);
+            raw_client_connect(&client, uvhttp_server_port(server), 0);
+            raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+            raw_client_step(&client, 0);
+            uvhttp_server_stop(server);
+            assert_int_equal(uvhttp_server_run(server), 0);
+            raw_client_step(&client, 1000); /* it was connected before the stop, so it is answered */
+            assert_memory_equal(client.data, "HTTP/1.1 404 ", 13);
+            raw_client_close(&client, false);
+        }
+        uvhttp_server_free(server);
+        assert_int_equal(atomic_load(&heap.live), 0);
+    }
+    assert_int_equal(stage_descriptors(), descriptors);
+}
+
+static void several_servers_share_a_loop(void **state)
+{
+    (void)state;
+    enum { SERVERS = 3 };
+    static char names[SERVERS][8] = {"one", "two", "three"};
+    uvhttp_server_t *servers[SERVERS];
+    struct raw_client clients[SERVERS];
+    stage_begin(&stage);
+    for (int i = 0; i < SERVERS; i++) {
+        servers[i] = uvhttp_server_new_with(&stage.loop, stage.config);
+        assert_int_equal(uvhttp_server_route(servers[i], "GET", "/", say, names[i]), 0);
+        assert_int_equal(uvhttp_server_listen(servers[i], "127.0.0.1", 0), 0);
+        raw_client_connect(&clients[i], uvhttp_server_port(servers[i]), 0);
+    }
+    for (int gone = 0; gone < SERVERS; gone++) { /* those left go on */
+        for (int i = gone; i < SERVERS; i++) {
+            ask(&clients[i], "/");
+            assert_answer(&clients[i], names[i]);
+            assert_true(uvhttp_server_stats(servers[i])->total_requests == (uint64_t)gone + 1);
+        }
+        uvhttp_server_free(servers[gone]);
+        stage_drive_to_end(&stage, &clients[gone], 1000);
+        raw_client_close(&clients[gone], false);
+    }
+    stage_end(&stage);
+}
+
+static void starting_and_stopping_a_hundred_times_leaves_nothing(void **state)
+{
+    (void)state;
+    size_t descriptors = stage_descriptors();
+    stage_begin(&stage);
+    for (int round = 0; round < 100; round++) {
+        assert_non_null(stage_new_server(&stage));
+        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
+        stage_listen(&stage);
+        raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+        ask(&client, "/");
+        assert_answer(&client, "hello");
+        stop();
+        stage_drive(&stage, &client, 100, has_stopped, NULL);
+        assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
+        assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UVHTTP_ESTOPPED);
+        free_server();
+        raw_client_close(&client, false);
+        assert_int_equal(atomic_load(&stage.heap.live), 0);
+        assert_int_equal(stopped, 1);
+    }
+    stage_end(&stage);
+    assert_int_equal(stage_descriptors(), descriptors);
+}
+
+static void what_cannot_be_listened_on_is_refused_and_the_next_is_tried(void **state)
+{
+    (void)state;
+    begin_unheard();
+    uvhttp_server_t *other = uvhttp_server_new_with(&stage.loop, stage.config);
+    assert_int_equal(uvhttp_server_listen(other, "127.0.0.1", 0), 0);
+    int taken = uvhttp_server_port(other);
+    static const struct {
+        const char *address;
+        int port;
+    } wrong[] = {
+        {"localhost",   0    },
+        {"",            0    },
+        {"127.0.0.1:8", 0    },
+        {"127.0.0.1",   65536},
+        {"127.0.0.1",   -1   },
+        {NULL,          0    },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++)
+        assert_int_equal(uvhttp_server_listen(stage.server, wrong[i].address, wrong[i].port), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", taken), UV_EADDRINUSE);
+    assert_int_equal(uvhttp_server_port(stage.server), 0);
+    stage_listen(&stage);
+    uvhttp_server_free(other);
+    int port = uvhttp_server_port(stage.server);
+    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), 0); /* a second one */
+    assert_int_equal(uvhttp_server_port(stage.server), port);
+    raw_client_connect(&client, port, 0);
+    ask(&client, "/");
+    assert_answer(&client, "hello");
+    end();
+}
+
+static void a_wrong_configuration_is_refused_when_listening(void **state)
+{
+    (void)state;
+    stage_begin(&stage);
+    stage.config->max_connections = 0;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UVHTTP_ECONFIG);
+    assert_non_null(strstr(stage.last_error, "max_connections is 0"));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0); /* not frozen by that */
+    stage_end(&stage);
+}
+
+static void without_descriptors_accepting_pauses_and_goes_on_later(void **state)
+{
+    (void)state;
+    struct rlimit usual, none;
+    begin_unheard();
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    none = usual;
+    none.rlim_cur = 3; /* fewer than are open already */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ask(&client, "/");
+    for (int turn = 0; turn < 300; turn++) {
+        raw_client_step(&client, 0);
+        stage_turn(&stage);
+    }
+    size_t warnings = stage.warnings_logged;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_true(warnings > 0 && warnings < 100); /* it does not try again in every turn */
+    assert_true(uvhttp_server_stats(stage.server)->total_connections == 0);
+    assert_answer(&client, "hello");
+    end();
+}
+
+static void routes_are_frozen_by_listening(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/more", say, NULL), UVHTTP_EFROZEN);
+    assert_int_equal(uvhttp_server_use(stage.server, say, NULL), UVHTTP_EFROZEN);
+    end();
+}
+
+static void free_in_callback(uvhttp_server_t *server, void *arg)
+{
+    on_stopped(server, arg);
+    uvhttp_server_free(server);
+    stage.server = NULL;
+}
+
+static void a_server_may_be_freed_when_it_says_that_it_has_stopped(void **state)
+{
+    (void)state;
+    begin();
+    ask(&client, "/");
+    assert_answer(&client, "hello");
+    stopped = 0;
+    uvhttp_server_on_stopped(stage.server, free_in_callback, &stopped);
+    uvhttp_server_stop(stage.server);
+    stage_drive(&stage, &client, 100, has_stopped, NULL);
+    assert_null(stage.server);
+    assert_int_equal(atomic_load(&stage.heap.live), 0);
+    end();
+    assert_int_equal(stopped, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_accept_a_null_server),
+        cmocka_unit_test(a_server_that_never_listened_can_be_freed),
+        cmocka_unit_test(a_server_with_a_loop_of_its_own_is_gone_on_return),
+        cmocka_unit_test(several_servers_share_a_loop),
+        cmocka_unit_test(starting_and_stopping_a_hundred_times_leaves_nothing),
+        cmocka_unit_test(what_cannot_be_listened_on_is_refused_and_the_next_is_tried),
+        cmocka_unit_test(a_wrong_configuration_is_refused_when_listening),
+        cmocka_unit_test(without_descriptors_accepting_pauses_and_goes_on_later),
+        cmocka_unit_test(routes_are_frozen_by_listening),
+        cmocka_unit_test(a_server_may_be_freed_when_it_says_that_it_has_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
