@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #define UVH_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UVH_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -29,5 +30,15 @@
 #define UVH_POISON(address, size)   ((void)(address), (void)(size))
 #define UVH_UNPOISON(address, size) ((void)(address), (void)(size))
 #endif
+
+/* Zeroes a struct of at least 32 bytes. For sizes between about 100 and some thousand bytes GCC makes `rep stos` of memset, which takes
+ * some 40 cycles to start: measured, 10 ns less for each head that is parsed. */
+static inline void uvh_clear(void *memory, size_t size)
+{
+    char *end = (char *)memory + size;
+    for (char *p = memory; p < end - 32; p += 32)
+        memset(p, 0, 32);
+    memset(end - 32, 0, 32);
+}
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "codec/chars.h"
 #include "codec/field.h"
 #include "codec/h1_fields.h"
@@ -275,7 +276,7 @@ static inline uvhttp_parse_result_t parse_within(part_parser parse, uvhttp_head_
 
 void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity)
 {
-    memset(head, 0, offsetof(uvhttp_head_t, inline_fields));
+    uvh_clear(head, offsetof(uvhttp_head_t, inline_fields));
     head->fields = fields != NULL ? fields : head->inline_fields;
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
 }

@@ -1,8 +1,6 @@
 /* The life of a connection: accepted, watched, timed, closed. Bytes in are conn_rx.c, bytes out conn_tx.c. */
 #include "server/conn.h"
 
-#include <string.h>
-
 #include "platform/socket.h"
 #include "server/server.h"
 
@@ -65,7 +63,7 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_conn *conn)
     struct uvh_h1_exchange *exchange = uvh_arena_begin(&arena, &conn->worker->arenas, sizeof(*exchange));
     if (exchange == NULL)
         return NULL;
-    memset(exchange, 0, offsetof(struct uvh_h1_exchange, base.match));
+    uvh_clear(exchange, offsetof(struct uvh_h1_exchange, base.match));
     uvh_exchange_init(&exchange->base, conn->worker, &uvh_conn_protocol, arena);
     uvhttp_head_init(&exchange->head, NULL, 0);
     exchange->conn = conn;
