@@ -1,4 +1,4 @@
-/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, [IPV6], [IPV6]:PORT and :PORT, where HOST is a numeric
+/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT and :PORT, where HOST is a numeric
  * address, "localhost" (127.0.0.1) or "*" (every IPv4 address). Names are not looked up: a server that listens
  * somewhere else after a change in the DNS would surprise its owner. Called by options.c and banner.c. */
 #include "address.h"
@@ -60,6 +60,8 @@ bool uvh_address_parse(const char *text, size_t length, struct uvh_address *addr
         return false;
     if (text[0] == '[')
         return parse_bracketed(text, length, address);
+    if (set_host(address, text, length) && is_numeric(AF_INET6, address->host))
+        return true; /* without brackets it cannot have a port, so it is clear */
 
     const char *colon = memchr(text, ':', length);
     size_t host_length = colon == NULL ? length : (size_t)(colon - text);

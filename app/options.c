@@ -404,6 +404,8 @@ bool uvh_options_init(struct uvh_options *options)
         .log_level = UVHTTP_LOG_INFO,
     };
     uvhttp_config_free(defaults);
+    /* Nobody reads the body of a request for a file, and every connection could have one stored. */
+    options->config.max_body_size = 4096;
     return true;
 }
 

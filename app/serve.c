@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "banner.h"
@@ -140,9 +141,20 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options, con
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
+/* The limit a shell gives is far below max_connections; the hard one is what the administrator allows. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit); /* if it fails, the lower one stays and connections wait their turn */
+}
+
 int uvh_serve_run(const struct uvh_options *options)
 {
     char root[PATH_MAX];
+    raise_descriptor_limit();
     if (realpath(options->root, root) == NULL)
         return print_root_error(options->root, -errno);
 

@@ -17,7 +17,7 @@ typedef struct uvhttp_config {
     size_t listen_backlog;  /* connections the system queues before accept */
 
     /* Times, in seconds */
-    size_t keep_alive_timeout; /* idle between two requests: closed */
+    size_t keep_alive_timeout; /* idle before or between requests: closed */
     size_t header_timeout;     /* from the first byte of a head to its end: 408 */
     size_t body_timeout;       /* without progress while a body arrives: 408 */
     size_t write_timeout;      /* without progress while a response is sent: closed */
@@ -48,8 +48,8 @@ typedef struct uvhttp_config {
 UVHTTP_EXPORT uvhttp_config_t *uvhttp_config_new(void);
 UVHTTP_EXPORT void uvhttp_config_free(uvhttp_config_t *config);
 
-/* 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes ("max_connections is 0; allowed are 1 to 1000000
- * connections"). Any thread. */
+/* 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes ("max_connections is 0; allowed are 1 to
+ * 10000000 connections"). Any thread. */
 UVHTTP_EXPORT int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
  *   UVHTTP_EANSWERED  the response was sent already; nothing is sent a second time
  *   UVHTTP_EGONE      the client has gone; nothing can be sent any more
  *   UVHTTP_ENOMEM     out of memory; a handler may just return it (the client gets 503)
- *   UVHTTP_EHEADER    a field name is no token, or a value holds CR, LF or NUL (RFC 9110 section 5.5)
+ *   UVHTTP_EHEADER    a field name is no token, or a value holds a control character but tab (RFC 9110 section 5.5)
  *   UVHTTP_EINVAL     a status outside 200..599 (interim answers are sent by the server itself) */
 #ifndef UVHTTP_RESPONSE_H
 #define UVHTTP_RESPONSE_H
@@ -35,7 +35,7 @@ UVHTTP_EXPORT int uvhttp_response_add_header(uvhttp_response_t *response, const 
 
 /* Sends a body. `content_type` may be NULL (no Content-Type unless one was set). `send` copies the bytes during the call;
  * `send_static` refers to them until they have been written, so they must outlive the server (literals, tables).
- * For HEAD, 204 and 304 the fields go out and the body does not (RFC 9110 section 9.3.2, 15.3.5, 15.4.5). */
+ * For HEAD, 204, 205 and 304 the fields go out and the body does not (RFC 9110 section 9.3.2, 15.3.5, 15.4.5). */
 UVHTTP_EXPORT int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type,
                                        const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_response_send_static(uvhttp_response_t *response, int status,
@@ -85,7 +85,8 @@ UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
 UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value);
 
 /* Sends these fields with the response, after those set one by one. They are copied when the response is sent, so
- * `prepared` has to live until the send function returns. One set per response: a second call replaces the first. */
+ * `prepared` has to live until the send function returns. One set per response: a second call replaces the first. A
+ * Content-Type among them wins over those set or given otherwise. */
 UVHTTP_EXPORT void uvhttp_response_use_prepared(uvhttp_response_t *response,
                                                 const uvhttp_prepared_t *prepared);
 
@@ -106,8 +107,8 @@ UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_
 
 /* Runs `work(arg)` on libuv's thread pool, then `done(response, arg)` on the loop. The exchange lives until `done` has
  * returned even if the client has gone meanwhile; then sending gives UVHTTP_EGONE (uvhttp_response_open tells), so `done`
- * runs exactly once and is the place to free what `arg` owns. A result of `done` other than 0 counts like a handler's:
- * negative gives 500. Errors: UVHTTP_ENOMEM, UVHTTP_EANSWERED, UVHTTP_EGONE; then neither function runs. */
+ * runs exactly once and is the place to free what `arg` owns. Any result of `done` but 0 is a failure:
+ * 503 for UVHTTP_ENOMEM, else 500. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM, UVHTTP_EANSWERED, UVHTTP_EGONE; then neither function runs. */
 typedef void (*uvhttp_work_cb)(void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,

@@ -7,7 +7,8 @@
  * takes it; a path with other methods only gives 405 with Allow (RFC 9110 section 15.5.6).
  *
  * Frozen once the server listens. All functions: before that, on one thread. Errors of the adding functions:
- *   UVHTTP_EROUTE    the pattern does not begin with '/', names a parameter twice, has an empty name, or goes on after '*'
+ *   UVHTTP_EROUTE    the pattern does not begin with '/', holds '?', '#' or '%' (paths are matched decoded), has more than
+ *                    16 parameters, names one twice or not at all, or goes on after '*'
  *   UVHTTP_ECONFLICT method and pattern exist already (parameter names do not tell patterns apart)
  *   UVHTTP_EFROZEN   the server listens already
  *   UVHTTP_EINVAL    no handler, or the method is no token

@@ -17,7 +17,7 @@ typedef struct uvhttp_stats {
     size_t active_connections;     /* open now */
     size_t idle_connections;       /* of these, waiting for a request */
     uint64_t total_connections;    /* accepted since start, rejected ones included */
-    uint64_t rejected_connections; /* answered 503 because of max_connections */
+    uint64_t rejected_connections; /* answered 503, or just closed, because of max_connections */
     uint64_t total_requests;       /* heads received and understood */
     uint64_t responses_1xx, responses_2xx, responses_3xx, responses_4xx, responses_5xx;
     uint64_t parse_errors;      /* requests refused because of their bytes */
@@ -39,7 +39,7 @@ UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, co
 
 /* Stops at once what still runs, and frees the server. With a loop of its own everything is gone on return; with the
  * caller's loop the memory goes when the loop has run the last close callback, so go on running it. NULL is fine.
- * Not from inside a handler. */
+ * Not from inside a handler or another callback of an exchange. */
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
 
 /* The server's router, for uvhttp_router_add. Borrowed. */
@@ -51,15 +51,17 @@ UVHTTP_EXPORT int uvhttp_server_route(uvhttp_server_t *server, const char *metho
 
 /* Adds a middleware: runs before the route's handler, in the order of adding, for every request that was understood, those
  * without a route too (they would get 404 or 405). Unless it returns UVHTTP_DECLINED the chain ends there: no handler
- * runs behind a refusal. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+ * runs behind a refusal. A body has arrived by then (100 Continue was sent if the client waited for it), except for a request without
+ * route whose client waits: its body is not asked for and empty. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb middleware, void *arg);
 
 /* Has `release(arg)` called when the server is freed: for what belongs to handlers. Errors: UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
 
 /* Listens on a numeric address ("127.0.0.1", "::1", "0.0.0.0", "::") and port; port 0 takes a free one, see
- * uvhttp_server_port. May be called for several addresses. Freezes routes. Errors: UVHTTP_ECONFIG (logged with
- * the field), UVHTTP_EINVAL (address or port), UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...).
+ * uvhttp_server_port. "::" is every IPv6 address and no IPv4 one. May be called for several addresses. Freezes routes,
+ * even if the address is then refused. Errors: UVHTTP_ECONFIG (logged with the field), UVHTTP_EINVAL (address or port),
+ * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...).
  * Also sets SIGPIPE to be ignored if it has its default action, since a vanished client would end the process otherwise. */
 UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *address, int port);
 

@@ -30,7 +30,7 @@ typedef struct uvhttp_static_config {
     size_t cache_memory;  /* bytes of file contents kept in memory; 0: 64 MiB */
     size_t cache_entries; /* files known at once (bodies or descriptors); 0: 1,024 */
     size_t
-        memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: the measured default */
+        memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: 16 KiB */
     size_t revalidate_ms; /* milliseconds after which a cached file is looked at again; 0: 1,000 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;

@@ -108,8 +108,9 @@ const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
         if (decoded == NULL)
             return NULL;
         ptrdiff_t size = uvhttp_percent_decode(value, decoded, true);
-        if (size < 0)
-            continue; /* a malformed escape is no value */
+        /* A malformed escape is no value, and with an encoded NUL it would read as a shorter one. */
+        if (size < 0 || memchr(decoded, '\0', (size_t)size) != NULL)
+            continue;
         decoded[size] = '\0';
         return decoded;
     }

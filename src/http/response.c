@@ -155,8 +155,10 @@ uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
     if (allocator == NULL)
         allocator = uvh_alloc_default();
     uvhttp_prepared_t *prepared = uvh_alloc(allocator, sizeof(*prepared));
-    if (prepared != NULL)
-        uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
+    if (prepared == NULL)
+        return NULL;
+    uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
+    prepared->has_content_type = false;
     return prepared;
 }
 
@@ -179,5 +181,7 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
         prepared->lines.failed = false;
         return UVHTTP_ENOMEM;
     }
+    if (uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
+        prepared->has_content_type = true;
     return 0;
 }

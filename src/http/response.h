@@ -53,6 +53,7 @@ struct uvhttp_response {
 
 struct uvhttp_prepared {
     struct uvh_bytes lines; /* "Name: value\r\n" each */
+    bool has_content_type;  /* which then wins over all others */
 };
 
 /* Runs the body's release callback if it has not run yet. */

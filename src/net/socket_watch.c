@@ -17,7 +17,8 @@ int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int s
 
 int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest interest, uv_poll_cb on_poll)
 {
-    /* The system always reports errors and hang-ups, but libuv wants some event to watch for: urgent data never comes. */
+    /* The system always reports errors and hang-ups, but libuv wants some event to watch for: urgent data, which no HTTP client
+     * sends (one that does ends its own connection). */
     static const int events[] = {
         [UVH_WANT_NOTHING] = UV_PRIORITIZED,
         [UVH_WANT_READ] = UV_READABLE,

@@ -225,11 +225,6 @@ void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
         text[0] = '\0';
 }
 
-bool uvh_socket_is_exhaustion(int code)
-{
-    return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM;
-}
-
 void uvh_socket_ignore_sigpipe(void)
 {
     struct sigaction action;

@@ -41,9 +41,6 @@ void uvh_socket_close(int socket);
 /* The peer's address without port, or "" when it is not known any more. */
 void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);
 
-/* True for the codes that mean "no descriptor or memory left for a new socket". */
-bool uvh_socket_is_exhaustion(int code);
-
 /* Ignores SIGPIPE in the process if its action is the default one (which would end the process when a client vanishes). */
 void uvh_socket_ignore_sigpipe(void);
 

@@ -31,6 +31,10 @@ const char *uvh_pattern_params(const char *pattern, struct uvh_param *params, si
 {
     uvhttp_slice_t rest = {pattern + 1, strlen(pattern) - 1};
     *count = 0;
+    if (strpbrk(pattern, "?#") != NULL)
+        return "a query or fragment takes no part in routing";
+    if (strchr(pattern, '%') != NULL)
+        return "paths are matched decoded, so write the character itself";
     while (rest.base != NULL) {
         uvhttp_slice_t segment = uvh_pattern_next(&rest);
         if (segment.length == 0 || (segment.base[0] != ':' && segment.base[0] != '*'))

@@ -438,6 +438,18 @@ int uvh_router_allow(const struct uvhttp_router *router, uvhttp_slice_t path, st
     return allow->failed || methods.failed ? UVHTTP_ENOMEM : 0;
 }
 
+/* A method of the table but for its case, which counts (RFC 9110 section 9.1): such a route would never match. */
+static bool is_misspelt(const char *method)
+{
+    uvhttp_slice_t given = text_slice(method);
+    for (unsigned i = 1; i < UVHTTP_METHOD_COUNT; i++) {
+        uvhttp_slice_t known = text_slice(uvh_method_name((uvhttp_method_t)i));
+        if (uvh_field_name_equal(given, known))
+            return memcmp(given.base, known.base, known.length) != 0;
+    }
+    return false;
+}
+
 int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
 {
     if (router == NULL)
@@ -448,6 +460,8 @@ int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
         return UVHTTP_EINVAL;
     if (given->method != NULL && !uvh_field_name_valid(text_slice(given->method)))
         return UVHTTP_EINVAL;
+    if (given->method != NULL && is_misspelt(given->method))
+        return refuse(router, UVHTTP_EINVAL, given->pattern, "methods are written in capitals");
     if (given->pattern[0] != '/')
         return refuse(router, UVHTTP_EROUTE, given->pattern, "it does not begin with \"/\"");
     struct uvh_route *route = new_route(router, given);

@@ -128,7 +128,7 @@ void uvh_conn_close_if_done(struct uvh_conn *conn)
     if (conn->life == UVH_CONN_CLOSED || !last || conn->exchange != NULL || !sent ||
         conn->rx == UVH_RX_STOPPED)
         return;
-    if (!conn->unread || conn->peer_ended) {
+    if ((!conn->unread && conn->close_after) || conn->peer_ended) {
         uvh_conn_close(conn);
         return;
     }

@@ -102,8 +102,10 @@ static size_t start_request(struct uvh_conn *conn, char *data, size_t length)
         return 0;
     }
     size_t limit = uvh_exchange_body_limit(&exchange->base);
-    bool has_route = exchange->base.match.route != NULL;
-    if (has_route && framing->body == UVHTTP_BODY_LENGTH && size > limit) {
+    /* Without a route only a middleware could want the body; one that the client holds back is not asked for then. */
+    bool wanted = exchange->base.match.route != NULL ||
+                  (conn->worker->server->middleware_count > 0 && !framing->expect_continue);
+    if (wanted && framing->body == UVHTTP_BODY_LENGTH && size > limit) {
         refuse_too_large(conn);
         return length;
     }
@@ -113,7 +115,7 @@ static size_t start_request(struct uvh_conn *conn, char *data, size_t length)
         run_exchange(conn);
         return (size_t)size;
     }
-    if (!has_route) { /* 404 or 405 need no body; the answer closes the connection since the body is not read */
+    if (!wanted) { /* 404 or 405 need no body; the answer closes the connection since the body is not read */
         run_exchange(conn);
         return 0;
     }

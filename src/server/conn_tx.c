@@ -89,9 +89,11 @@ static char *put_fields(char *out, const struct uvhttp_response *response)
         out = put(out, response->content_type, strlen(response->content_type));
         out = PUT(out, "\r\n");
     }
+    bool typed = response->content_type != NULL ||
+                 (response->prepared != NULL && response->prepared->has_content_type);
     for (uint16_t i = 0; i < response->header_count; i++) {
         const struct uvh_header *header = &response->headers[i];
-        if (response->content_type != NULL && uvh_field_name_equal(header->name, content_type))
+        if (typed && uvh_field_name_equal(header->name, content_type))
             continue;
         out = put(out, header->name.base, header->name.length);
         out = PUT(out, ": ");
@@ -151,8 +153,8 @@ static int respond(struct uvh_exchange *base)
     struct uvh_conn *conn = exchange->conn;
     struct uvhttp_response *response = &base->response;
     struct uvh_body *body = &response->body;
-    bool head_only = (base->request.head != NULL && base->request.head->method == UVHTTP_METHOD_HEAD) ||
-                     uvh_response_is_bodiless(response->status);
+    bool head_only =
+        exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(response->status);
     uint64_t length = body->size;
     bool copied = !head_only && body->source == UVH_BODY_MEMORY && length <= COPIED_BODY;
     int err = reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + (copied ? (size_t)length : 0));

@@ -107,7 +107,11 @@ static void conclude(struct uvh_exchange *exchange, int result)
     uvhttp_response_t *response = &exchange->response;
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
         result = answer_unrouted(exchange);
-    bool client_left = response->state == UVH_RESPONSE_GONE || result == UVHTTP_EGONE;
+    if (result > 0 && result != UVHTTP_DECLINED)
+        result =
+            UVHTTP_EINVAL; /* nothing a handler may return: whoever waits for an answer is not left waiting */
+    bool client_left = response->state == UVH_RESPONSE_GONE ||
+                       (result == UVHTTP_EGONE && response->state == UVH_RESPONSE_SENT);
     if (result >= 0 || client_left)
         return;
     uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s failed: %s",
@@ -181,7 +185,7 @@ static void job_done(uv_work_t *work, int status)
     struct uvh_exchange *exchange = job->exchange;
     (void)status; /* never cancelled */
     int result = job->done(&exchange->response, job->arg);
-    conclude(exchange, result > 0 ? UVHTTP_EINVAL : result);
+    conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
     uvh_exchange_let_go(exchange);
 }
 
@@ -190,6 +194,8 @@ int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvht
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (!uvhttp_response_open(response))
         return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    if (work == NULL || done == NULL)
+        return UVHTTP_EINVAL;
     struct job *job = uvh_arena_alloc(&exchange->arena, sizeof(*job));
     if (job == NULL)
         return UVHTTP_ENOMEM;

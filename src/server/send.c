@@ -40,8 +40,11 @@ static int send_body(struct uvhttp_response *response, int status, const char *c
     uint16_t status_before = response->status;
     if (status != 0)
         response->status = (uint16_t)status;
-    response->content_type = content_type;
+    bool typed = response->prepared != NULL && response->prepared->has_content_type;
+    response->content_type = typed ? NULL : content_type;
     response->body = *body;
+    if (response->status == 205)
+        response->body.size = 0; /* RFC 9110 section 15.3.6 */
     response->state = UVH_RESPONSE_SENT;
     uvh_exchange_hold(exchange);
     err = exchange->protocol->respond(exchange);
@@ -108,7 +111,9 @@ int uvhttp_response_send_json(uvhttp_response_t *response, int status, const cha
 int uvhttp_response_send_status(uvhttp_response_t *response, int status)
 {
     char line[80];
-    if (uvh_response_is_bodiless(status))
+    if (status == 0)
+        status = response->status;
+    if (uvh_response_is_bodiless(status) || status == 205)
         return uvhttp_response_send(response, status, NULL, NULL, 0);
     snprintf(line, sizeof(line), "%d %s\n", status, uvhttp_status_text(status));
     return uvhttp_response_send_text(response, status, line);
@@ -131,6 +136,8 @@ int uvhttp_response_send_file(uvhttp_response_t *response, int status, const cha
 {
     struct uvh_file_facts facts;
     int descriptor;
+    if (path == NULL)
+        return UVHTTP_EINVAL;
     int err = uvh_file_open_anywhere(path, &descriptor, &facts);
     if (err != 0)
         return err;

@@ -162,6 +162,7 @@ static void on_accept(struct uvh_listener *listener, int socket)
     size_t active = server->worker.counters.active_connections;
     size_t most = server->config.max_connections;
     server->worker.counters.total_connections++;
+    server->accept_failing = false;
     if (active >= most + REJECTING_MOST) {
         server->worker.counters.rejected_connections++;
         uvh_socket_close(socket);
@@ -173,8 +174,10 @@ static void on_accept(struct uvh_listener *listener, int socket)
 static void on_pause(struct uvh_listener *listener, int code)
 {
     struct uvh_server *server = listener->owner;
-    uvh_server_log(server, UVHTTP_LOG_WARNING, "cannot accept connections: %s; trying again shortly",
-                   uvhttp_strerror(code));
+    if (!server->accept_failing) /* once, not at every try */
+        uvh_server_log(server, UVHTTP_LOG_WARNING, "cannot accept connections: %s; trying until it works",
+                       uvhttp_strerror(code));
+    server->accept_failing = true;
     uvh_worker_watch_time(&server->worker); /* its tick resumes listeners */
 }
 
@@ -310,6 +313,8 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
+    if (release_cb == NULL)
+        return UVHTTP_EINVAL;
     struct uvh_owned *owned = uvh_alloc(server->allocator, sizeof(*owned));
     if (owned == NULL)
         return UVHTTP_ENOMEM;
@@ -362,6 +367,10 @@ int uvhttp_server_run(uvhttp_server_t *server)
 {
     if (server == NULL)
         return UVHTTP_ENOMEM;
+    /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call. */
+    if (uvh_server_of(server)->life == UVH_SERVER_RUNNING &&
+        uvh_list_empty(&uvh_server_of(server)->listeners))
+        return UVHTTP_EINVAL;
     int left = uv_run(uvh_server_of(server)->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;
 }

@@ -47,7 +47,8 @@ struct uvh_server {
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller gave none */
     bool owns_loop;
-    atomic_uchar life; /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
+    bool accept_failing; /* and it has been logged */
+    atomic_uchar life;   /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
     bool free_when_stopped;
     size_t open_handles;     /* of the server and its worker, to be closed before it has stopped */
     uv_async_t stop_request; /* uvhttp_server_stop from any thread */

@@ -60,6 +60,16 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         uvhttp_response_set_status(response, 201);
         return UVHTTP_EHEADER;
     }
+    if (strcmp(what, "gone") == 0) /* what a handler may hand on that has answered somebody else */
+        return UVHTTP_EGONE;
+    if (strcmp(what, "fail-number") == 0) /* a status is no result */
+        return 200;
+    if (strcmp(what, "zero") == 0) {
+        uvhttp_response_set_status(response, 410);
+        return uvhttp_response_send_status(response, 0);
+    }
+    if (strcmp(what, "reset") == 0) /* RFC 9110 section 15.3.6: no content */
+        return uvhttp_response_send_text(response, 205, "x");
     if (strcmp(what, "twice") == 0) {
         int err = uvhttp_response_send_text(response, 200, "first");
         assert_int_equal(uvhttp_response_send_text(response, 200, "second"), UVHTTP_EANSWERED);
@@ -77,6 +87,8 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         assert_int_equal(uvhttp_response_redirect(response, 301, "/\r\nX: y"), UVHTTP_EHEADER);
         assert_int_equal(uvhttp_response_send_file(response, 200, "/nowhere/at/all"), UV_ENOENT);
         assert_int_equal(uvhttp_response_send_file(response, 200, "/"), UVHTTP_ENOTREG);
+        assert_int_equal(uvhttp_response_send_file(response, 200, NULL), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_response_defer(response, NULL, NULL, NULL), UVHTTP_EINVAL);
         assert_int_equal(uvhttp_response_status(response), 202);
         assert_true(uvhttp_response_open(response));
         return uvhttp_response_send_text(response, 0, "still open");
@@ -145,6 +157,10 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         {"TRACE",   "/",                     501, "abc",  "501 Not Implemented\n"      },
         {"GET",     "/?do=decline",          404, "abch", "404 Not Found\n"            },
         {"GET",     "/?do=fail",             500, "abch", "500 Internal Server Error\n"},
+        {"GET",     "/?do=gone",             500, "abch", "500 Internal Server Error\n"},
+        {"GET",     "/?do=fail-number",      500, "abch", "500 Internal Server Error\n"},
+        {"GET",     "/?do=zero",             410, "abch", "410 Gone\n"                 },
+        {"GET",     "/?do=reset",            205, "abch", ""                           },
         {"GET",     "/?do=twice",            200, "abch", "first"                      },
         {"GET",     "/?do=status",           202, "abch", "still open"                 },
         {"GET",     "/?do=prepared",         200, "abch", "prepared"                   },
@@ -163,10 +179,73 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         assert_memory_equal(answer.body, cases[i].body, answer.body_length);
         assert_int_equal(offset, client.received);
         assert_false(raw_answer_field(&answer, "X-Half", half, sizeof(half)));
-        assert_int_equal(stage.errors_logged,
-                         strstr(cases[i].target, "fail") != NULL || strstr(cases[i].target, "nomem") != NULL);
+        assert_int_equal(stage.errors_logged, strstr(cases[i].target, "fail") != NULL ||
+                                                  strstr(cases[i].target, "gone") != NULL ||
+                                                  strstr(cases[i].target, "nomem") != NULL);
         end();
     }
+}
+
+/* A middleware that answers what no route does. */
+static int echo_body(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    return uvhttp_response_send(response, 200, NULL, body.base, body.length);
+}
+
+static void begin_echo(void)
+{
+    stage_begin(&stage);
+    stage.config->max_body_size = 8;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_use(stage.server, echo_body, NULL), 0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+}
+
+static void expect_answer(int status, const char *body)
+{
+    struct raw_answer answer;
+    size_t offset = 0;
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(answer.status, status);
+    if (body == NULL)
+        return;
+    assert_int_equal(answer.body_length, strlen(body));
+    assert_memory_equal(answer.body, body, answer.body_length);
+}
+
+/* Whether it comes with the head or behind it must make no difference, nor whether there is a route. */
+static void a_middleware_sees_the_whole_body_however_it_is_cut(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {
+        "PUT /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+        "PUT /nowhere HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(requests); i++) {
+        for (size_t cut = 1; cut <= strlen(requests[i]); cut++) {
+            begin_echo();
+            raw_client_send(&client, requests[i], cut);
+            stage_turns(&stage, 3);
+            raw_client_step(&client, 1000);
+            stage_turns(&stage, 3);
+            raw_client_send(&client, requests[i] + cut, strlen(requests[i]) - cut);
+            expect_answer(200, "hello");
+            end();
+        }
+    }
+}
+
+static void the_body_limit_holds_without_a_route(void **state)
+{
+    (void)state;
+    begin_echo();
+    raw_client_send_text(&client, "PUT /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123456789");
+    expect_answer(413, NULL);
+    end();
 }
 
 /* ---- counters ---- */
@@ -309,6 +388,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(middleware_runs_in_order_and_what_is_behind_a_refusal_does_not),
+        cmocka_unit_test(a_middleware_sees_the_whole_body_however_it_is_cut),
+        cmocka_unit_test(the_body_limit_holds_without_a_route),
         cmocka_unit_test(every_counter_counts_its_own),
         cmocka_unit_test(idle_connections_are_those_without_a_request),
         cmocka_unit_test(connections_beyond_the_most_are_told_so),

@@ -363,22 +363,23 @@ static void a_file_that_gets_shorter_ends_the_connection_and_is_logged(void **st
 
 /* ---- the last answer ---- */
 
-/* The server closes after its answer, of its own accord; the client, not knowing, has sent more. Closing with that unread would
- * reset the connection and take the end of the answer with it (RFC 9112 section 9.6). */
-static void the_last_answer_arrives_although_more_requests_are_on_the_way(void **state)
+/* The server closes after an answer, of its own accord; the client, not knowing, has sent more. Closing with that unread would reset
+ * the connection and take the end of the answer with it (RFC 9112 section 9.6). */
+static void assert_last_answer_arrives(size_t max_requests, bool stop)
 {
-    (void)state;
     stage_begin(&stage);
-    stage.config->max_requests_per_connection = 1;
+    stage.config->max_requests_per_connection = max_requests;
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/static", send_static_bytes, NULL), 0);
     stage_listen(&stage);
-    stage_shrink_send_buffer(&stage, 32768);
+    stage_shrink_send_buffer(&stage, 32768); /* the end of the answer waits there when the server closes */
     raw_client_connect(&client, uvhttp_server_port(stage.server), RECEIVE_BUFFER);
     ask("GET", "/static");
     stage_drive(&stage, &client, 600, body_has_begun, NULL);
     ask("GET", "/static");
-    /* More is taken from the server than the client has read, so the end of the answer waits in the server's socket when it closes. */
+    raw_client_step(&client, 0);
+    if (stop)
+        uvhttp_server_stop(stage.server);
     stage_drive_to_end(&stage, &client, 2000);
     struct raw_answer answer;
     size_t offset = 0;
@@ -386,6 +387,18 @@ static void the_last_answer_arrives_although_more_requests_are_on_the_way(void *
     assert_body("/static", &answer);
     assert_int_equal(client.received, offset);
     end();
+}
+
+static void the_last_answer_arrives_although_more_requests_are_on_the_way(void **state)
+{
+    (void)state;
+    assert_last_answer_arrives(1, false);
+}
+
+static void the_last_answer_arrives_when_the_server_stops_in_the_middle_of_it(void **state)
+{
+    (void)state;
+    assert_last_answer_arrives(0, true);
 }
 
 static int set_up(void **state)
@@ -423,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_borrowed_body_nobody_wants_is_given_back_at_once),
         cmocka_unit_test(a_file_that_gets_shorter_ends_the_connection_and_is_logged),
         cmocka_unit_test(the_last_answer_arrives_although_more_requests_are_on_the_way),
+        cmocka_unit_test(the_last_answer_arrives_when_the_server_stops_in_the_middle_of_it),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -359,3 +359,12 @@ def test_response_to_a_closing_request_survives_bytes_behind_it(server):
         response = connection.response()
         assert response.status == 200 and response.says_close()
         connection.assert_closed()
+
+
+@pytest.mark.parametrize("lines", [b"HEAD / HTTP/1.1\r\n\r\n", b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"])
+def test_refused_head_request_gets_no_body(server, lines):
+    with server.connect() as connection:
+        connection.send(lines)
+        answer = connection.rest()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.endswith(b"\r\n\r\n"), answer

@@ -151,7 +151,6 @@ BAD_VALUES = [
     ("listen", "example.org:80", "'example.org:80' is not an address"),
     ("listen", "127.0.0.1:65536", "'127.0.0.1:65536' is not an address"),
     ("listen", "127.0.0.1:", "'127.0.0.1:' is not an address"),
-    ("listen", "::1", "'::1' is not an address"),
     ("listen", "[::1", "'[::1' is not an address"),
     ("listen", "[::1]80", "'[::1]80' is not an address"),
     ("listen", "[127.0.0.1]:80", "'[127.0.0.1]:80' is not an address"),
@@ -369,8 +368,9 @@ def test_addresses_with_ports_of_their_own(serve):
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
-def test_ipv6(site):
-    program = Program("uvhttp", "serve", "-l", "[::1]", "-p0", site)
+@pytest.mark.parametrize("spelling", ["[::1]", "::1"])
+def test_ipv6(site, spelling):
+    program = Program("uvhttp", "serve", "-l", spelling, "-p0", site)
     assert program.urls == [f"http://[::1]:{program.port}/"]
     with socket.create_connection(("::1", program.port), SAFETY_TIMEOUT) as connection:
         connection.sendall(raw.request("GET", "/file.txt", "Connection: close"))
@@ -739,3 +739,12 @@ def test_a_client_that_vanishes_does_not_end_it(serve):
     for _ in range(5):
         start_download(program).reset()
     assert program.ask("/file.txt").status == 200
+
+
+def test_the_descriptor_limit_is_raised_to_the_hard_one(tmp_path):
+    # With a shell's usual limit a few idle clients would keep everybody else out.
+    hard = 2000
+    program = Program("uvhttp", "serve", tmp_path, "-l", "127.0.0.1:0", wrapper=["prlimit", f"--nofile=64:{hard}"])
+    limits = pathlib.Path(f"/proc/{program.process.pid}/limits").read_text()
+    program.stop()
+    assert re.search(rf"Max open files\s+{hard}\s+{hard}\s", limits)

@@ -1,0 +1,286 @@
+/* Several clients that do everything in any order: send pieces of pipelined requests, read pieces of answers, reset, end their side, come
+ * back, while some answers wait for a job or for the test, and memory runs out now and then. Whatever comes, every client's answers come
+ * in the order of its requests, whole, and nothing is left at the end. The walks are random but always the same ones; one that fails
+ * names its number. Debug builds check the states of every connection after every event meanwhile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/stage.h"
+
+enum { WALKS = 60, STEPS = 1500, CLIENTS = 4, LARGE = 30000, MOST_KEPT = 64 };
+
+/* A client and what it has asked. */
+struct walker {
+    struct raw_client client;
+    char script[8192]; /* bytes of requests that were not sent yet */
+    size_t script_length;
+    unsigned asked;    /* requests so far; each carries its number */
+    unsigned answered; /* number of the last answer */
+    size_t checked;    /* bytes of the answers so far */
+    bool half_closed;
+};
+
+static struct stage stage;
+static struct walker walkers[CLIENTS];
+static char large[LARGE];
+static uvhttp_response_t *kept[MOST_KEPT];
+static size_t kept_count;
+static uint64_t random_state;
+static bool memory_fails;
+
+static unsigned pick(unsigned below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(random_state >> 33) % below;
+}
+
+/* ---- the server ---- */
+
+static int answer(uvhttp_response_t *response)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    const char *id = uvhttp_request_param(request, "id");
+    const char *kind = uvhttp_request_param(request, "kind");
+    if (id == NULL || kind == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_response_set_header(response, "X-Id", id);
+    if (err != 0)
+        return err;
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    if (kind[0] == 'l')
+        return uvhttp_response_send_static(response, 200, NULL, large, LARGE);
+    if (kind[0] == 'c')
+        return uvhttp_response_send(response, 200, NULL, large, LARGE);
+    return uvhttp_response_send(response, 200, NULL, body.base, body.length);
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static int after_nothing(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    return answer(response);
+}
+
+static void forget(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < kept_count; i++) {
+        if (kept[i] != response)
+            continue;
+        kept[i] = kept[--kept_count];
+        return;
+    }
+    fail_msg("an exchange was aborted that does not wait");
+}
+
+static int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    const char *kind = uvhttp_request_param(request, "kind");
+    if (kind != NULL && kind[0] == 'j')
+        return uvhttp_response_defer(response, nothing, after_nothing, NULL);
+    if (kind == NULL || kind[0] != 'k' || kept_count == MOST_KEPT)
+        return answer(response);
+    kept[kept_count++] = response;
+    uvhttp_response_on_abort(response, forget, NULL);
+    return 0;
+}
+
+static void answer_one_kept(void)
+{
+    if (kept_count == 0)
+        return;
+    size_t i = pick((unsigned)kept_count);
+    uvhttp_response_t *response = kept[i];
+    kept[i] = kept[--kept_count];
+    uvhttp_response_on_abort(response, NULL, NULL);
+    int err = answer(response);
+    if (err == UVHTTP_ENOMEM) { /* it is still open, and somebody has to end it */
+        assert_true(memory_fails);
+        uvhttp_response_close_after(response);
+        if (uvhttp_response_send_status(response, 503) != 0) {
+            kept[kept_count++] = response;
+            uvhttp_response_on_abort(response, forget, NULL);
+        }
+    }
+}
+
+/* ---- the clients ---- */
+
+static void add_request(struct walker *walker)
+{
+    static const char kinds[] = "sslckjee";
+    char kind = kinds[pick(sizeof(kinds) - 1)];
+    char text[512];
+    unsigned id = ++walker->asked;
+    int length;
+    if (kind == 'e' && pick(2) == 0)
+        length = snprintf(text, sizeof(text),
+                          "POST /e/%u HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                          "4\r\nbody\r\n%x\r\n%0*u\r\n0\r\nX-Sum: 1\r\n\r\n",
+                          id, 8 + id % 64, (int)(8 + id % 64), id);
+    else if (kind == 'e')
+        length =
+            snprintf(text, sizeof(text), "POST /e/%u HTTP/1.1\r\nHost: h\r\nContent-Length: %u\r\n\r\n%0*u",
+                     id, 8 + id % 200, (int)(8 + id % 200), id);
+    else
+        length = snprintf(text, sizeof(text), "GET /%c/%u HTTP/1.1\r\nHost: h\r\n\r\n", kind, id);
+    if (walker->script_length + (size_t)length > sizeof(walker->script)) {
+        walker->asked--;
+        return;
+    }
+    memcpy(walker->script + walker->script_length, text, (size_t)length);
+    walker->script_length += (size_t)length;
+}
+
+static void send_some(struct walker *walker)
+{
+    size_t length = pick(4) == 0 ? walker->script_length : pick(80);
+    if (length > walker->script_length)
+        length = walker->script_length;
+    if (walker->half_closed || length == 0)
+        return;
+    raw_client_send(&walker->client, walker->script, length);
+    walker->script_length -= length;
+    memmove(walker->script, walker->script + length, walker->script_length);
+    raw_client_step(&walker->client, 0);
+}
+
+static void check_answers(struct walker *walker)
+{
+    struct raw_answer found;
+    while (raw_client_answer(&walker->client, &walker->checked, false, &found)) {
+        char id[16];
+        if (found.status == 503) {
+            assert_true(memory_fails);
+            walker->answered++;
+            continue;
+        }
+        assert_true(raw_answer_field(&found, "X-Id", id, sizeof(id)));
+        unsigned number = (unsigned)strtoul(id, NULL, 10);
+        assert_int_equal(found.status, 200);
+        assert_int_equal(number, walker->answered + 1);
+        walker->answered = number;
+        if (found.body_length == LARGE)
+            assert_memory_equal(found.body, large, LARGE);
+        else if (found.body_length > 4) /* an echo: it ends with the number */
+            assert_int_equal(strtoul(found.body + found.body_length - 4, NULL, 10), number % 10000);
+    }
+}
+
+static void come_back(struct walker *walker, bool reset)
+{
+    raw_client_close(&walker->client, reset);
+    *walker = (struct walker){.client = {.socket = -1}};
+    raw_client_connect(&walker->client, uvhttp_server_port(stage.server), pick(2) == 0 ? 4096 : 0);
+}
+
+static void step(struct walker *walker)
+{
+    unsigned what = pick(100);
+    if (what < 25)
+        add_request(walker);
+    else if (what < 50)
+        send_some(walker);
+    else if (what < 75)
+        raw_client_step(&walker->client, pick(3) == 0 ? 50000 : 1 + pick(500));
+    else if (what < 93)
+        stage_turns(&stage, 1 + (int)pick(3));
+    else if (what < 96)
+        answer_one_kept();
+    else if (what < 97)
+        stage_wait(&stage);
+    else if (what < 98)
+        come_back(walker, true);
+    else if (what < 99)
+        come_back(walker, false);
+    else if (pick(3) == 0 && walker->script_length == 0) {
+        raw_client_end_sending(&walker->client);
+        walker->half_closed = true;
+    }
+    check_answers(walker);
+    if (walker->client.ended) {
+        assert_true(memory_fails || walker->half_closed);
+        come_back(walker, false);
+    }
+}
+
+/* Everything that was asked is sent and answered. */
+static bool is_settled(void *arg)
+{
+    struct walker *walker = arg;
+    check_answers(walker);
+    while (kept_count > 0)
+        answer_one_kept();
+    return walker->answered == walker->asked || walker->client.ended;
+}
+
+static void walk(uint64_t number)
+{
+    random_state = number * 7919 + 1;
+    memory_fails = number % 3 == 2;
+    kept_count = 0;
+    stage_begin(&stage);
+    if (number % 2 == 1) { /* small buffers, so that they fill up */
+        stage.config->buffer_size = 4096;
+        stage.config->max_header_size = stage.config->max_trailer_size = 2048;
+    }
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, NULL, "/:kind/:id", handle, NULL), 0);
+    stage_listen(&stage);
+    stage_shrink_send_buffer(&stage, 4096);
+    memset(walkers, 0, sizeof(walkers));
+    for (size_t i = 0; i < CLIENTS; i++) {
+        walkers[i].client.socket = -1;
+        come_back(&walkers[i], false);
+    }
+    for (int i = 0; i < STEPS; i++) {
+        if (memory_fails && pick(40) == 0)
+            fault_heap_arm(&stage.heap, 1 + pick(6), false);
+        step(&walkers[pick(CLIENTS)]);
+    }
+    fault_heap_arm(&stage.heap, 0, false);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct walker *walker = &walkers[i];
+        if (!walker->half_closed)
+            raw_client_send(&walker->client, walker->script, walker->script_length);
+        stage_drive(&stage, &walker->client, 50000, is_settled, walker);
+        assert_true(!walker->client.ended || memory_fails || walker->half_closed);
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        raw_client_close(&walkers[i].client, false);
+    stage_end(&stage);
+}
+
+static void clients_that_do_anything_get_what_they_asked_for(void **state)
+{
+    (void)state;
+    const char *only = getenv("UVHTTP_WALK"); /* one walk by its number */
+    for (size_t i = 0; i < LARGE; i++)
+        large[i] = (char)(i * 31 + i / 256);
+    for (uint64_t number = 0; number < WALKS; number++) {
+        if (only != NULL && strtoul(only, NULL, 10) != number)
+            continue;
+        print_message("walk %u\n", (unsigned)number);
+        walk(number);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clients_that_do_anything_get_what_they_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
