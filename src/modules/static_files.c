@@ -19,7 +19,7 @@
 enum {
     DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
     DEFAULT_CACHE_ENTRIES = 1024,
-    /* From memory 10 KB cost 0.93 x what the same server pays for sendfile, 100 KB the same within the noise (docs/performance.md);
+    /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise (docs/performance.md);
      * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
