@@ -18,6 +18,14 @@
 extern "C" {
 #endif
 
+/* The back end that parses heads: "avx512", "avx2", "swar" or "sse42". Chosen when the program starts: the quickest the processor
+ * has, or the one that the environment variable UVHTTP_PARSER_BACKEND names. Never NULL. */
+UVHTTP_EXPORT const char *uvhttp_parser_backend(void);
+
+/* Takes another one (NULL: the quickest); false, with nothing changed, when it is unknown or the processor does not have it. For
+ * tests and measurements: not while another thread parses. */
+UVHTTP_EXPORT bool uvhttp_parser_use_backend(const char *name);
+
 /* Result of every parsing function. */
 typedef enum uvhttp_parse_result {
     UVHTTP_PARSE_DONE = 0, /* complete; see what the function says of its output */
@@ -97,7 +105,8 @@ typedef struct uvhttp_head {
     uint8_t minor_version;  /* 0 or 1 */
     uint32_t target_offset;
     uint32_t target_length;
-    uint16_t status; /* responses */
+    uint32_t query_offset; /* behind the first '?' of the target; 0 when there is none */
+    uint16_t status;       /* responses */
     uint16_t field_count;
     uint32_t reason_phrase_offset; /* responses */
     uint32_t reason_phrase_length;

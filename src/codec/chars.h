@@ -1,6 +1,6 @@
 /* Classes of bytes, by the grammar of RFC 9110 and RFC 3986: one table, one bit per class.
  *
- * Used where bytes are looked at one by one; the long runs go through codec/scan.h. */
+ * Used where bytes are looked at one by one; the long runs go through codec/scan_swar.h. */
 #ifndef UVH_CODEC_CHARS_H
 #define UVH_CODEC_CHARS_H
 
@@ -22,6 +22,18 @@ extern const uint8_t uvh_chars[256];
 
 /* The value of a hexadecimal digit, 0xff for other bytes. */
 extern const uint8_t uvh_chars_hex[256];
+
+/* What ends a part of a head, for the back ends that look bytes up in a vector: bytes up to 0x7f; those above end names and targets. */
+enum {
+    UVH_CHAR_ENDS_VALUE = 1,  /* a control but HTAB, DEL */
+    UVH_CHAR_ENDS_NAME = 2,   /* no token character */
+    UVH_CHAR_ENDS_TARGET = 4, /* SP, a control, DEL, '#' */
+};
+extern const uint8_t uvh_chars_ends[128];
+
+/* Token characters by halves: bit h of row l is set when the byte 16 * h + l is one. Bit h by itself is uvh_chars_row_bits[h]. */
+extern const uint8_t uvh_chars_token_rows[16];
+extern const uint8_t uvh_chars_row_bits[16];
 
 static inline bool uvh_chars_is(char c, unsigned classes)
 {

@@ -89,7 +89,12 @@ bool uvh_field_name_is(uvhttp_slice_t name, uvhttp_slice_t lower)
 {
     if (name.length != lower.length)
         return false;
-    for (size_t i = 0; i < lower.length; i++) {
+    size_t words = lower.length / 8;
+    for (size_t i = 0; i < words; i++) {
+        if (!uvh_field_table_same(uvh_swar_load(name.base + 8 * i), uvh_swar_load(lower.base + 8 * i)))
+            return false;
+    }
+    for (size_t i = 8 * words; i < lower.length; i++) {
         char letter_bit = (char)((lower.base[i] & 0x40) >> 1);
         if ((name.base[i] | letter_bit) != lower.base[i])
             return false;

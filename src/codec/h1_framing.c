@@ -9,7 +9,7 @@
 #include "codec/authority.h"
 #include "codec/chars.h"
 #include "codec/field.h"
-#include "codec/scan.h"
+#include "codec/scan_swar.h"
 
 #define TEXT(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 
@@ -37,27 +37,23 @@ static const uvhttp_field_t *next_same(const uvhttp_head_t *head, const uvhttp_f
     return NULL;
 }
 
-/* Path and query of [p, end): the first '?' divides them (RFC 3986 section 3.4). Words may be loaded
- * across `end`, since a target is always followed by a space, the version and CR LF, which hold no '?'. */
-static void split_query(uvhttp_framing_t *framing, const char *p, const char *end)
+/* Path and query of [p, end): the first '?' divides them (RFC 3986 section 3.4). The head parser has found it. */
+static void split_query(const uvhttp_head_t *head, uvhttp_framing_t *framing, const char *p, const char *end)
 {
-    const char *mark = end;
-    for (const char *at = p; at < end; at += sizeof(uint64_t)) {
-        uint64_t matches = uvh_swar_match_byte(uvh_swar_load(at), '?');
-        if (matches != 0) {
-            mark = at + uvh_swar_first(matches);
-            break;
-        }
+    if (head->query_offset == 0) {
+        framing->path = (uvhttp_slice_t){p, (size_t)(end - p)};
+        return;
     }
-    framing->path = (uvhttp_slice_t){p, (size_t)(mark - p)};
-    if (mark < end)
-        framing->query = (uvhttp_slice_t){mark + 1, (size_t)(end - mark - 1)};
+    const char *query = head->base + head->query_offset;
+    framing->path = (uvhttp_slice_t){p, (size_t)(query - 1 - p)};
+    framing->query = (uvhttp_slice_t){query, (size_t)(end - query)};
 }
 
 /* RFC 9112 section 3.2.2: a request to a proxy, which a server must accept too. Its authority replaces the
  * Host field. User information is refused (RFC 9110 section 4.2.4), and so is an empty host (section
  * 4.2.1). */
-static uvhttp_reason_t absolute_form(uvhttp_slice_t target, uvhttp_framing_t *framing)
+static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t target,
+                                     uvhttp_framing_t *framing)
 {
     static const uvhttp_slice_t schemes[] = {
         {"http://",  7},
@@ -81,7 +77,7 @@ static uvhttp_reason_t absolute_form(uvhttp_slice_t target, uvhttp_framing_t *fr
     framing->authority = (uvhttp_slice_t){authority, (size_t)(p - authority)};
     if (!uvh_authority_split(framing->authority, &host, &port))
         return UVHTTP_REASON_TARGET_FORM;
-    split_query(framing, p, end);
+    split_query(head, framing, p, end);
     if (framing->path.length == 0)
         framing->path = TEXT("/"); /* RFC 9110 section 4.2.3: the same resource */
     return UVHTTP_REASON_NONE;
@@ -109,7 +105,7 @@ static uvhttp_reason_t target_rule(const uvhttp_head_t *head, uvhttp_framing_t *
         return authority_form(target, framing);
     if (target.base[0] == '/') { /* section 3.2.1 */
         framing->target_form = UVHTTP_TARGET_ORIGIN;
-        split_query(framing, target.base, target.base + target.length);
+        split_query(head, framing, target.base, target.base + target.length);
         return UVHTTP_REASON_NONE;
     }
     if (target.length == 1 && target.base[0] == '*') { /* section 3.2.4 */
@@ -117,7 +113,7 @@ static uvhttp_reason_t target_rule(const uvhttp_head_t *head, uvhttp_framing_t *
         framing->path = target;
         return head->method == UVHTTP_METHOD_OPTIONS ? UVHTTP_REASON_NONE : UVHTTP_REASON_TARGET_FORM;
     }
-    return absolute_form(target, framing);
+    return absolute_form(head, target, framing);
 }
 
 /* RFC 9112 section 3.2: exactly one Host field in HTTP/1.1, at most one in HTTP/1.0, host[:port] or empty. */
@@ -314,6 +310,12 @@ static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing
     bool keep_alive = head->minor_version != 0;
     bool upgrade = false;
     const uvhttp_field_t *field = first_of(head, UVHTTP_FIELD_CONNECTION);
+    /* What nearly every client sends needs not be taken apart. */
+    if (field != NULL && !field->repeated && uvh_field_name_is(value_of(head, field), TEXT("keep-alive"))) {
+        framing->keep_alive = true;
+        framing->upgrade = false;
+        return;
+    }
     for (; field != NULL; field = next_same(head, field)) {
         uvhttp_slice_t rest = value_of(head, field);
         uvhttp_slice_t option;

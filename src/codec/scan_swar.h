@@ -1,4 +1,4 @@
-/* The portable back end of codec/scan.h: eight bytes in one 64-bit word ("SIMD within a register").
+/* The portable back end of codec/scan_swar.h: eight bytes in one 64-bit word ("SIMD within a register").
  *
  * Words are loaded with memcpy and brought to little-endian order, so that the byte that comes first in
  * memory is the lowest and count-trailing-zeros finds it. Each test sets bit 7 of the bytes that match.
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { UVH_SCAN_SLACK = 8 };
+enum { UVH_SWAR_SLACK = 8 };
 
 #define UVH_SWAR_ONES  0x0101010101010101u
 #define UVH_SWAR_HIGHS 0x8080808080808080u

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codec/chars.h"
-#include "codec/scan.h"
+#include "codec/scan_swar.h"
 
 /* The byte that the escape at `p` stands for; -1 when it is malformed or cut off. */
 static int decode_escape(const char *p, const char *end)
@@ -132,10 +132,10 @@ static bool is_normal(const char *p, const char *end)
 
 bool uvhttp_path_is_normal(uvhttp_slice_t raw)
 {
-    if (raw.length >= UVH_SCAN_SLACK)
+    if (raw.length >= UVH_SWAR_SLACK)
         return is_normal(raw.base, raw.base + raw.length);
-    char padded[2 * UVH_SCAN_SLACK] = {0};
+    char padded[2 * UVH_SWAR_SLACK] = {0};
     for (size_t i = 0; i < raw.length; i++)
-        padded[UVH_SCAN_SLACK + i] = raw.base[i];
-    return is_normal(padded + UVH_SCAN_SLACK, padded + UVH_SCAN_SLACK + raw.length);
+        padded[UVH_SWAR_SLACK + i] = raw.base[i];
+    return is_normal(padded + UVH_SWAR_SLACK, padded + UVH_SWAR_SLACK + raw.length);
 }

@@ -1,5 +1,5 @@
 /* Request heads, their framing, and trailer sections. The first byte chooses how the rest is cut, the
- * second the limits. Holds: cut or whole, the verdict is the same; everything an accepted head gives lies
+ * second the limits. Holds: cut or whole, and on every back end, the verdict is the same; everything an accepted head gives lies
  * within it; framing of an accepted head never reads beyond it. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -88,17 +88,36 @@ static void check_framing(const uvhttp_head_t *head)
         require(length <= framing.path.length);
 }
 
+/* Every other back end gives what the portable one gave. */
+static void check_backends(parser parse, const uvhttp_head_t *expected, uvhttp_parse_result_t result,
+                           const char *data, size_t length, const uvhttp_head_limits_t *limits)
+{
+    static const char *const backends[] = {"sse42", "avx2", "avx512"};
+    static uvhttp_head_t head;
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        char *copy;
+        if (!uvhttp_parser_use_backend(backends[i]))
+            continue;
+        uvhttp_head_init(&head, NULL, 0);
+        require(parse_copy(parse, &head, data, length, limits, &copy) == result);
+        check_same(expected, &head, result);
+        free(copy);
+    }
+}
+
 static void run(parser parse, const char *data, size_t length, const uvhttp_head_limits_t *limits,
                 size_t step)
 {
     static uvhttp_head_t whole;
     static uvhttp_head_t cut;
     char *copy;
+    uvhttp_parser_use_backend("swar");
     uvhttp_head_init(&whole, NULL, 0);
     uvhttp_head_init(&cut, NULL, 0);
     uvhttp_parse_result_t result = parse_copy(parse, &whole, data, length, limits, &copy);
     require(parse_cut(parse, &cut, data, length, limits, step) == result);
     check_same(&whole, &cut, result);
+    check_backends(parse, &whole, result, data, length, limits);
     if (result == UVHTTP_PARSE_DONE && parse == uvhttp_request_head_parse) {
         check_within(&whole, length);
         check_framing(&whole);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "codec/scan.h"
+#include "codec/scan_swar.h"
 
 enum { LONGEST = 40 };
 
@@ -61,10 +61,10 @@ static void check(scan_function scan, stop_rule stops, const char *p, const char
 static void check_all(scan_function scan, stop_rule stops, char filler)
 {
     for (size_t length = 0; length <= LONGEST; length++) {
-        char *memory = malloc(UVH_SCAN_SLACK + length);
+        char *memory = malloc(UVH_SWAR_SLACK + length);
         assert_non_null(memory);
-        char *text = memory + UVH_SCAN_SLACK;
-        memset(memory, ':', UVH_SCAN_SLACK); /* what stands in front must not be found */
+        char *text = memory + UVH_SWAR_SLACK;
+        memset(memory, ':', UVH_SWAR_SLACK); /* what stands in front must not be found */
         for (size_t at = 0; at < length; at++) {
             for (int c = 0; c < 256; c++) {
                 memset(text, filler, length);
@@ -124,9 +124,9 @@ static void path_special(void **state)
     static const char units[] = {'/', '.', 'a', '%', '-', '0', '\xaf', '\xae'};
     uint32_t seed = 1;
     for (int round = 0; round < 200000; round++) {
-        char memory[UVH_SCAN_SLACK + LONGEST];
-        char *text = memory + UVH_SCAN_SLACK;
-        memset(memory, '.', UVH_SCAN_SLACK);
+        char memory[UVH_SWAR_SLACK + LONGEST];
+        char *text = memory + UVH_SWAR_SLACK;
+        memset(memory, '.', UVH_SWAR_SLACK);
         seed = seed * 1664525u + 1013904223u;
         size_t length = (seed >> 16) % LONGEST;
         for (size_t i = 0; i < length; i++) {

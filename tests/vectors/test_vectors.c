@@ -266,14 +266,27 @@ static void run_once(const struct vector *vector, struct cut cut)
     assert_string_equal(result.bytes, vector->expected);
 }
 
-static void run_vector(void **state)
+static void run_cuts(const struct vector *vector)
 {
-    const struct vector *vector = *state;
-    assert_true(vector->size <= ROOM);
     run_once(vector, (struct cut){vector->size, 1});
     run_once(vector, (struct cut){0, 1});
     for (size_t at = 1; at < vector->size; at++)
         run_once(vector, (struct cut){at, vector->size});
+}
+
+/* Whole, byte by byte and in two pieces, on every back end that this processor has. */
+static void run_vector(void **state)
+{
+    static const char *const backends[] = {"swar", "sse42", "avx2", "avx512"};
+    const struct vector *vector = *state;
+    assert_true(vector->size <= ROOM);
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        if (!uvhttp_parser_use_backend(backends[i]))
+            continue;
+        assert_string_equal(uvhttp_parser_backend(), backends[i]);
+        run_cuts(vector);
+    }
+    assert_true(uvhttp_parser_use_backend(NULL));
 }
 
 static void make_protected_page(void)

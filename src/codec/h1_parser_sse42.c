@@ -1,0 +1,23 @@
+/* The head parser with SSE4.2. Everything below the pragma is compiled for that instruction set; h1_backend.c sees to it that only a
+ * processor that has it gets here. */
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("sse4.2,popcnt"))), apply_to = function)
+#else
+#pragma GCC target("sse4.2,popcnt")
+#endif
+
+#define UVH_LINES_HEADER    "codec/lines_blocks.h"
+#define UVH_BLOCK_HEADER    "codec/block_sse42.h"
+#define UVH_H1_BACKEND      uvh_h1_backend_sse42
+#define UVH_H1_BACKEND_NAME "sse42"
+#include "codec/h1_parser.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#else
+typedef int uvh_h1_parser_sse42_is_empty; /* C wants something in a file */
+#endif
