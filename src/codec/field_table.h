@@ -1,6 +1,6 @@
 /* The table of known field names and the perfect hash into it.
  *
- * Included by field.c, which holds the tables, and by h1_fields.c, which looks up every field line. The
+ * Included by field.c, which holds the tables, and by h1_parser.h, which looks up every field line. The
  * hash takes the last eight bytes of the name in lower case and its length; the factor was found by search
  * and sends every name to a slot of its own. The unit test fails for a name added to UVHTTP_FIELD_MAP that
  * has no slot, and says which slot it hashes to. */

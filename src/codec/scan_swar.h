@@ -1,4 +1,4 @@
-/* The portable back end of codec/scan_swar.h: eight bytes in one 64-bit word ("SIMD within a register").
+/* Scanning in portable C: eight bytes in one 64-bit word ("SIMD within a register").
  *
  * Words are loaded with memcpy and brought to little-endian order, so that the byte that comes first in
  * memory is the lowest and count-trailing-zeros finds it. Each test sets bit 7 of the bytes that match.
