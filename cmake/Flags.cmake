@@ -26,13 +26,17 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
+# Only uvhttp.hpp's example and test are C++; a build without them asks for no C++ compiler.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(uvhttp_flags INTERFACE)
 target_compile_definitions(uvhttp_flags INTERFACE _GNU_SOURCE)
 target_compile_options(uvhttp_flags INTERFACE
-    -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-    -fstack-protector-strong)
+    -Wall -Wextra -Wformat=2 -Wshadow -Wconversion $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>
+    -Wvla -Werror -fstack-protector-strong)
 target_link_options(uvhttp_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")

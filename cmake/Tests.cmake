@@ -1,4 +1,4 @@
-# Tests written in C, run by ctest: cmocka programs (labels unit, vectors, faults, budget) and the replay of every fuzz
+# Tests written in C and C++, run by ctest: cmocka programs (labels unit, vectors, faults, budget) and the replay of every fuzz
 # corpus (label fuzz). `./dev test` runs these and the tests in Python.
 
 enable_testing()
@@ -9,6 +9,22 @@ set(test_environment
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1")
+
+# The NEON back end on processors that have no NEON, through SIMDe: only in the programs that compare back ends, which find these two files here
+# before they find them in the library.
+set(emulated_backend "")
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
+    find_path(UVHTTP_SIMDE_INCLUDE_DIR simde/arm/neon.h)
+    if(UVHTTP_SIMDE_INCLUDE_DIR)
+        uvhttp_add_objects(uvhttp_emulated_backend src/codec/h1_backend.c src/codec/h1_parser_neon.c)
+        target_compile_definitions(uvhttp_emulated_backend PUBLIC UVH_NEON_EMULATED)
+        target_include_directories(uvhttp_emulated_backend PRIVATE tests/support/emulated)
+        target_include_directories(uvhttp_emulated_backend SYSTEM PRIVATE ${UVHTTP_SIMDE_INCLUDE_DIR})
+        set(emulated_backend uvhttp_emulated_backend)
+    else()
+        message(STATUS "The NEON back end is not tested: SIMDe is missing (Debian package: libsimde-dev)")
+    endif()
+endif()
 
 if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
     uvhttp_require(UVHTTP_CMOCKA "cmocka" libcmocka-dev)
@@ -21,13 +37,16 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
     endif()
 
     foreach(kind unit vectors faults budget)
-        file(GLOB test_sources CONFIGURE_DEPENDS tests/${kind}/test_*.c)
+        file(GLOB test_sources CONFIGURE_DEPENDS tests/${kind}/test_*.c tests/${kind}/test_*.cpp)
         foreach(source ${test_sources})
             get_filename_component(name ${source} NAME_WE)
             set(target ${kind}_${name})
             add_executable(${target} ${source})
             if(support_sources)
                 target_sources(${target} PRIVATE $<TARGET_OBJECTS:uvhttp_test_support>)
+            endif()
+            if(target MATCHES "^unit_test_codec|^vectors")
+                target_link_libraries(${target} PRIVATE ${emulated_backend})
             endif()
             target_include_directories(${target} PRIVATE src tests)
             # For reading test data, wherever the test is started from.
@@ -56,7 +75,7 @@ foreach(source ${fuzz_sources})
     string(REGEX REPLACE "^fuzz_" "" name ${target})
     add_executable(${target} ${source})
     target_include_directories(${target} PRIVATE src tests)
-    target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static)
+    target_link_libraries(${target} PRIVATE uvhttp_flags ${emulated_backend} uvhttp_static)
     if(UVHTTP_SANITIZER STREQUAL "fuzz")
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     else()

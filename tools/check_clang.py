@@ -7,18 +7,21 @@ import subprocess
 
 import csource
 
-FLAGS = """-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
--Werror -fsyntax-only -Iinclude -Isrc -Itests""".split()
+FLAGS = """-D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wvla -Werror -fsyntax-only -Iinclude -Isrc
+-Itests""".split()
+C = ["clang", "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes"]
+CXX = ["clang++", "-std=c++20"]
 # The values come from the build; here any will do.
-FLAGS += ['-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVHTTP_TESTS_DIR=""', "-DUVH_DEBUG_CHECKS=1"]
+FLAGS += ['-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVH_FLAGS=""', '-DUVHTTP_TESTS_DIR=""', "-DUVH_DEBUG_CHECKS=1"]
 
 
 def check(root):
     def compile_one(path):
         extra = ["-Wno-unused-parameter"] if path.parts[0] == "examples" else []
-        return subprocess.run(["clang", *FLAGS, *extra, str(path)], cwd=root, capture_output=True, text=True)
+        compiler = CXX if path.suffix == ".cpp" else C
+        return subprocess.run([*compiler, *FLAGS, *extra, str(path)], cwd=root, capture_output=True, text=True)
 
-    paths = csource.c_files(root, suffixes=(".c",))
+    paths = csource.c_files(root, suffixes=(".c", ".cpp"))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(compile_one, paths))
     violations = []

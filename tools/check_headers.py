@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that every header compiles alone: public ones as C11, C++17 and C++20, internal ones as C11.
+"""Checks that every header compiles alone: public ones as C11, C++17 and C++20 (.hpp: C++20), internal ones as C11.
 
 A header that needs another one before it, or that C++ does not take, surprises its first user.
 """
@@ -14,23 +14,24 @@ import csource
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 PUBLIC = [["gcc", "-x", "c", "-std=c11", "-Wstrict-prototypes"], ["g++", "-x", "c++", "-std=c++17"],
           ["g++", "-x", "c++", "-std=c++20"]]
+PUBLIC_CXX = [PUBLIC[-1] + ["-Wshadow", "-Wconversion"]]
 # Internal headers see the extensions that their sources see.
-INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic"]]
+INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic", "-Wno-psabi"]]
 
 
 def compile_alone(root, include, command):
     text = f"#include {include}\ntypedef int uvhttp_header_check;\n"
-    folders = [f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests")]
+    folders = [f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests", "tests/support/emulated")]
     return subprocess.run(command[:1] + WARNINGS + command[1:] + folders + ["-fsyntax-only", "-"], input=text,
                           capture_output=True, text=True)
 
 
 def check(root):
     jobs = []
-    for path in csource.c_files(root, ("include", "src", "app"), (".h",)):
+    for path in csource.c_files(root, ("include", "src", "app"), (".h", ".hpp")):
         public = path.parts[0] == "include"
         name = path.relative_to(path.parts[0]).as_posix()
-        for command in PUBLIC if public else INTERNAL:
+        for command in PUBLIC_CXX if path.suffix == ".hpp" else PUBLIC if public else INTERNAL:
             jobs.append((path, command, f"<{name}>" if public else f'"{name}"'))
     violations = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

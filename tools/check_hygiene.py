@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks what should be in no file: white space at line ends, notes to oneself, paths of one machine, broken links.
 
-Every text file of the project is read, except stored fuzz inputs, which are bytes by purpose.
+Every text file of the project is read, except stored fuzz inputs and messages (.http), which are bytes by purpose.
 """
 
 import re
@@ -46,7 +46,7 @@ def check(root):
     violations = []
     for path in csource.project_files(root):
         data = (root / path).read_bytes()
-        if path.parts[:3] == ("tests", "fuzz", "corpus") or not is_text(data) or not data:
+        if path.parts[:3] == ("tests", "fuzz", "corpus") or path.suffix == ".http" or not is_text(data) or not data:
             continue
         text = data.decode(errors="replace")
         for number, line in enumerate(text.split("\n"), 1):

@@ -80,8 +80,10 @@ def resolve(path, name, files):
     return next((place for place in places if place in files), None)
 
 
-def check_system_header(layer, name):
+def check_system_header(layer, name, cxx):
     if name.removesuffix(".h") in C11 or COMPILER.match(name) or "posix" in layer.system:
+        return None
+    if cxx and re.fullmatch(r"\w+", name):
         return None
     if ANY in layer.headers or name in layer.headers or name.split("/")[0] + "/" in layer.headers:
         return None
@@ -113,7 +115,7 @@ def check(root):
             elif target is None and re.match(r"uvhttp(/|\.h$)", name):
                 violations.append(f"{where}: there is no <{name}>")
             elif target is None:
-                fault = check_system_header(layer, name)
+                fault = check_system_header(layer, name, path.suffix in (".cpp", ".hpp"))
                 if fault:
                     violations.append(f"{where}: {folder} {fault}")
             else:

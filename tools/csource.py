@@ -26,7 +26,7 @@ def project_files(root):
     return sorted(paths)
 
 
-def c_files(root, folders=C_FOLDERS, suffixes=(".c", ".h")):
+def c_files(root, folders=C_FOLDERS, suffixes=(".c", ".h", ".cpp", ".hpp")):
     return [p for p in project_files(root) if p.parts[0] in folders and p.suffix in suffixes]
 
 

@@ -1,9 +1,18 @@
 #!/bin/sh
 # Runs the fuzz targets of build/fuzz: tools/fuzz.sh [TARGET] [SECONDS]. Called by `./dev fuzz`, which builds them.
 #
+# With `compare [COUNT [SEED [FIRST]]]` it compares so many random messages (default: 10000000) with the reference parser instead; the
+# head of tests/unit/test_codec_compare.c says more.
+#
 # New inputs go to build/fuzz/corpus/TARGET, so that the checkout's corpus grows only on purpose; findings go to
 # build/fuzz/findings. Exits with 1 at the first finding.
 set -eu
+
+if [ "${1:-}" = compare ]; then
+    shift
+    ./dev build release
+    exec build/release/tests/unit/test_codec_compare "${@:-10000000}"
+fi
 
 target=
 seconds=60

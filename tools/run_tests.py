@@ -185,7 +185,7 @@ def run_kind(kind, preset):
 
 def unknown_tests(tests):
     """Test files in folders that no kind covers, so that nobody would ever run them."""
-    found = [*tests.glob("*/**/test_*.c"), *tests.glob("*/**/test_*.py"), *tests.glob("test_*")]
+    found = [path for kind in ("c", "cpp", "py") for path in tests.glob(f"*/**/test_*.{kind}")] + [*tests.glob("test_*")]
     found = [path.relative_to(tests) for path in found]
     return sorted(path.as_posix() for path in found if len(path.parts) != 2 or path.parts[0] not in KINDS
                   or (path.suffix == ".py") != (path.parts[0] in PYTEST_KINDS))

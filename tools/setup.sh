@@ -1,23 +1,32 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, tidy needs: tools/setup.sh NAME. Called by ./dev first thing.
+# Installs the Debian packages that one of serve, test, bench, bench-parser, bench-alone, tidy, arm64 needs: tools/setup.sh NAME. Called by
+# ./dev first thing.
 #
 # Says nothing and asks nobody when all are there. Otherwise installs them as root or by sudo without a password; where
 # neither is possible, prints the command to ask an administrator for and exits with 1.
 set -eu
 
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libmimalloc-dev"
-test="$serve g++ binutils git libcmocka-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
+test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
     python3-httpx python3-aiohttp curl nodejs golang-go strace wrk"
-bench="$serve libcmocka-dev python3 nginx-light wrk"
+bench_alone="$serve libcmocka-dev python3"
+bench="$bench_alone nginx-light wrk"
+bench_parser="$bench_alone libhttp-parser-dev"
+# Some have a newer one than the distribution's, from elsewhere.
+if ! command -v cargo >/dev/null; then bench_parser="$bench_parser cargo"; fi
 tidy="$test clang-tidy"
+arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 
 case ${1:-} in
 serve) wanted=$serve ;;
 test) wanted=$test ;;
 bench) wanted=$bench ;;
+bench-parser) wanted=$bench_parser ;;
+bench-alone) wanted=$bench_alone ;;
 tidy) wanted=$tidy ;;
+arm64) wanted=$arm64 ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|tidy" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-parser|bench-alone|tidy|arm64" >&2
     exit 2
     ;;
 esac

@@ -1,10 +1,13 @@
-/* The HTTP/1.1 parser alone: bytes in, facts out. No I/O, no allocation, no clock, no libuv.
+/* The HTTP/1.1 parser alone: bytes in, facts out. No I/O, no allocation, no clock, no libuv. docs/parser.md is a tour of it.
  *
  * Library target uvhttp_parser. A message is taken apart in three steps:
  *
  *   1. uvhttp_request_head_parse / uvhttp_response_head_parse   the head: start line and fields (RFC 9112 sections 2 to 5)
- *   2. uvhttp_request_framing                                   what the head says of body and connection (sections 6 and 9)
+ *   2. uvhttp_request_framing / uvhttp_response_framing         what the head says of body and connection (sections 6 and 9)
  *   3. uvhttp_chunked_decode, uvhttp_trailers_parse             a chunked body and what follows it (section 7.1)
+ *
+ * uvhttp/ring.h, a buffer to receive into, and uvhttp/writer.h, which writes messages, belong to it and are included; uvhttp.hpp wraps all
+ * three for C++20.
  *
  * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status code, text and RFC section.
  * All functions are pure: any thread, no hidden state. Offsets are from the first byte handed in. */
@@ -12,14 +15,16 @@
 #define UVHTTP_PARSER_H
 
 #include <uvhttp/field.h>
+#include <uvhttp/ring.h>
 #include <uvhttp/types.h>
+#include <uvhttp/writer.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The back end that parses heads: "avx512", "avx2", "swar" or "sse42". Chosen when the program starts: the quickest the processor
- * has, or the one that the environment variable UVHTTP_PARSER_BACKEND names. Never NULL. */
+/* The back end that parses heads: "avx512", "avx2", "sse42", "neon" or, on every processor, "swar". Chosen when the program starts: the
+ * quickest the processor has, or the one that the environment variable UVHTTP_PARSER_BACKEND names. Never NULL. */
 UVHTTP_EXPORT const char *uvhttp_parser_backend(void);
 
 /* Takes another one (NULL: the quickest); false, with nothing changed, when it is unknown or the processor does not have it. For
@@ -112,8 +117,10 @@ typedef struct uvhttp_head {
     uint32_t reason_phrase_length;
     uint16_t reason; /* uvhttp_reason_t after BAD */
     uint16_t field_capacity;
-    uint32_t reason_offset; /* after BAD: where */
-    uvhttp_field_t *fields; /* `inline_fields`, or the table given to uvhttp_head_init */
+    uint32_t reason_offset;    /* after BAD: where */
+    uint16_t host_name_length; /* requests: so many first bytes of Host can stand in a registered name */
+    uint32_t gathered;         /* kept between calls of the functions for pieces: bytes copied so far */
+    uvhttp_field_t *fields;    /* `inline_fields`, or the table given to uvhttp_head_init */
     uint16_t
         known[UVHTTP_FIELD_COUNT]; /* 1 + index of the first field of that id, 0 = absent; [0] is unused */
     uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
@@ -139,6 +146,24 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *he
                                                                size_t length,
                                                                const uvhttp_head_limits_t *limits);
 
+/* The same from `count` pieces that stand one behind the other, such as the two halves of a ring buffer; pieces may be empty. Results, reasons
+ * and offsets are those of the same bytes in one buffer.
+ *
+ * A head that lies in the first piece that is not empty is parsed where it is: head->base is that piece. Only one that goes across a seam is
+ * copied, each byte once and none behind its empty line, to `gather`, which has room for limits->max_size bytes and stays the
+ * caller's; head->base is then `gather`. Either way head->size bytes of the pieces are used up.
+ *
+ * On MORE call again with the same bytes (cut and placed as you like) and more behind them, the same `head`, and the same `gather` with its
+ * contents. The first head->gathered bytes are not read from the pieces again; only their number counts. */
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_request_head_parse_pieces(uvhttp_head_t *head,
+                                                                     const uvhttp_slice_t *pieces,
+                                                                     size_t count, char *gather,
+                                                                     const uvhttp_head_limits_t *limits);
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse_pieces(uvhttp_head_t *head,
+                                                                      const uvhttp_slice_t *pieces,
+                                                                      size_t count, char *gather,
+                                                                      const uvhttp_head_limits_t *limits);
+
 /* Parses a trailer section (field lines up to an empty line) the same way; refuses fields that RFC 9110 6.5.1 forbids
  * there (framing, routing, authentication, content fields): TRAILER_FORBIDDEN. `size` counts the empty line. */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data,
@@ -153,7 +178,8 @@ UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *h
 typedef enum uvhttp_body_kind {
     UVHTTP_BODY_NONE = 0,
     UVHTTP_BODY_LENGTH = 1, /* content_length bytes; may be 0 */
-    UVHTTP_BODY_CHUNKED = 2
+    UVHTTP_BODY_CHUNKED = 2,
+    UVHTTP_BODY_UNTIL_CLOSE = 3 /* responses only: whatever comes until the connection ends */
 } uvhttp_body_kind_t;
 
 typedef struct uvhttp_framing {
@@ -181,6 +207,14 @@ typedef enum uvhttp_target_form {
  * Connection, Expect, Upgrade, target form. UVHTTP_REASON_NONE and `framing` filled (slices into the head), or the reason. */
 UVHTTP_EXPORT uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing);
 
+/* The same for a response to a request with `request_method`, which decides too: the answer to HEAD has no body, whatever its fields
+ * say, and neither has one with status 1xx, 204 or 304, nor a 2xx to CONNECT (RFC 9112 section 6.3). Transfer codings besides chunked are
+ * not refused here, since they do not hide where the body ends; nobody undoes them either: look at Transfer-Encoding if you have asked for
+ * any. target_form, authority, path and query stay empty; expect_continue is false; upgrade is set for 101. */
+UVHTTP_EXPORT uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head,
+                                                      uvhttp_method_t request_method,
+                                                      uvhttp_framing_t *framing);
+
 /* Decoder of chunked bodies (RFC 9112 section 7.1). Plain value; start with uvhttp_chunked_init. */
 typedef struct uvhttp_chunked {
     uint64_t remaining;      /* bytes left of the current chunk's data */
@@ -202,13 +236,43 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *deco
                                                           size_t length, size_t *consumed,
                                                           uvhttp_slice_t *piece);
 
+/* The same, for a body that shall lie in one piece where it was received: the body data of all chunks in `data` is moved together to its
+ * front, where it is the first `*body` bytes; what lies between it and `data + *consumed` is undefined. Goes through all that is there:
+ *   MORE: all `length` bytes are used up; call again with new ones
+ *   DONE: as above; the trailer section begins at `data + *consumed`
+ *   BAD:  decoder->reason; `*body` counts what was correct before */
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder, char *data,
+                                                                   size_t length, size_t *consumed,
+                                                                   size_t *body);
+
 /* Decodes %XX (and '+' as a space when `plus` is set) from `input` to `output`, which has room for input.length bytes and may be
- * input.base. The decoded length, or -1 for a malformed escape. */
+ * input.base. The decoded length, or -1 for a malformed escape (`output` is undefined then). */
 UVHTTP_EXPORT ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus);
+
+/* Decodes without writing, to compare or to copy piece by piece: `*rest` starts as the whole and shrinks, `*piece` is a run of its bytes that
+ * stand for themselves, or one decoded byte, which lies in constant memory. 1 for a piece, 0 at the end, -1 for a malformed escape, with
+ * which `*rest` begins; with 0 and -1 `*piece` is empty. */
+UVHTTP_EXPORT int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece);
 
 /* Walks a query or form: `*rest` starts as the whole and shrinks; name and value are still encoded (decode after splitting, so
  * that an encoded '&' stays data). False at the end. A pair without '=' has value.base NULL. Empty pairs are skipped. */
 UVHTTP_EXPORT bool uvhttp_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value);
+
+/* Walks a form (application/x-www-form-urlencoded, URL standard section 5.1) or the query of one, and decodes: `*rest` starts as the whole and
+ * shrinks, name and value are written to the beginning of `scratch`, which has room for rest->length bytes. Given (char *)rest->base each
+ * time, the form is decoded in place and all pairs stay; given other memory, a pair stays until the next one.
+ * A pair without '=' has an empty value, empty pairs are skipped.
+ *   1: a pair
+ *   0: the end; name and value are empty
+ *  -1: a malformed escape; name and value are empty and the pair is passed over, so the next call goes on behind it */
+UVHTTP_EXPORT int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
+                                   uvhttp_slice_t *value);
+
+/* Walks the value of one Cookie field: `*rest` starts as the whole and shrinks; pairs name=value divided by ';' (RFC 6265 section 5.4), also in
+ * quotes, as browsers do; white space around name and value removed, double quotes around a value kept. Nothing is decoded or copied.
+ * False at the end. Lenient, as cookies are: a pair without '=' has an empty name and is its value (as browsers send it);
+ * pairs with neither name nor value are skipped. */
+UVHTTP_EXPORT bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value);
 
 /* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX decoded once except %2F, which stays as it is ("%2F"), dot
  * segments removed whether spelled plainly or encoded. `output` has room for raw.length bytes. The reason is TARGET_ENCODING for a

@@ -9,6 +9,10 @@
 #define UVH_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UVH_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* Where the compiler's own judgement was measured to be the worse one. */
+#define UVH_ALWAYS_INLINE inline __attribute__((always_inline))
+#define UVH_NEVER_INLINE  __attribute__((noinline))
+
 #define UVH_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 #define UVH_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -36,6 +40,7 @@
 static inline void uvh_clear(void *memory, size_t size)
 {
     char *end = (char *)memory + size;
+#pragma GCC unroll 8
     for (char *p = memory; p < end - 32; p += 32)
         memset(p, 0, 32);
     memset(end - 32, 0, 32);

@@ -7,47 +7,76 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "codec/chars.h"
 #include "codec/scan_swar.h"
 
-enum { UVH_BLOCK_SIZE = 64, UVH_LINES_SLACK = UVH_SWAR_SLACK };
+enum { UVH_LINES_SLACK = UVH_SWAR_SLACK };
 
-/* All masks at once: three instructions more than are needed, and no vector in memory. */
-typedef struct {
-    uint64_t value_ends;
-    uint64_t name_ends;
-    uint64_t target_ends;
-    uint64_t marks;
-} uvh_block_bytes;
-
-static inline void uvh_block_load(const char *p, const char *end, uvh_block_bytes *block)
+/* A bit for each byte of [p, end) that is within 64. */
+static UVH_ALWAYS_INLINE uint64_t uvh_block_present(const char *p, const char *end)
 {
     size_t left = (size_t)(end - p);
-    uint64_t present = left >= 64 ? ~UINT64_C(0) : _bzhi_u64(~UINT64_C(0), (unsigned)left);
+    return left >= 64 ? ~UINT64_C(0) : _bzhi_u64(~UINT64_C(0), (unsigned)left);
+}
+
+/* Bits of uvh_chars_ends; meaningless for bytes above 0x7f, for which the table has no row. */
+static UVH_ALWAYS_INLINE __m512i uvh_block_classes(__m512i bytes)
+{
+    return _mm512_permutex2var_epi8(_mm512_load_si512(uvh_chars_ends), bytes,
+                                    _mm512_load_si512(uvh_chars_ends + 64));
+}
+
+static UVH_ALWAYS_INLINE void uvh_block_lines(const char *p, const char *end, uint64_t *value_ends,
+                                              uint64_t *name_ends)
+{
+    uint64_t present = uvh_block_present(p, end);
     __m512i bytes = _mm512_maskz_loadu_epi8(present, p);
-    /* Bits of uvh_chars_ends; meaningless for bytes above 0x7f, for which the table has no row. */
-    __m512i classes = _mm512_permutex2var_epi8(_mm512_loadu_si512(uvh_chars_ends), bytes,
-                                               _mm512_loadu_si512(uvh_chars_ends + 64));
+    __m512i classes = uvh_block_classes(bytes);
     uint64_t above = _mm512_movepi8_mask(bytes);
-    block->value_ends =
-        _mm512_mask_test_epi8_mask(present, classes, _mm512_set1_epi8(UVH_CHAR_ENDS_VALUE)) & ~above;
-    block->name_ends =
-        _mm512_mask_test_epi8_mask(present, classes, _mm512_set1_epi8(UVH_CHAR_ENDS_NAME)) | above;
-    block->target_ends =
-        _mm512_mask_test_epi8_mask(present, classes, _mm512_set1_epi8(UVH_CHAR_ENDS_TARGET)) | above;
-    block->marks = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('?'));
+    *value_ends =
+        _mm512_mask_test_epi8_mask(present, classes, _mm512_load_si512(uvh_chars_vectors.ends_value)) &
+        ~above;
+    *name_ends =
+        _mm512_mask_test_epi8_mask(present, classes, _mm512_load_si512(uvh_chars_vectors.ends_name)) | above;
 }
 
-static inline void uvh_block_lines(const uvh_block_bytes *block, uint64_t *value_ends, uint64_t *name_ends)
+static UVH_ALWAYS_INLINE uint64_t uvh_block_target(const char *p, const char *end, uint64_t *marks)
 {
-    *value_ends = block->value_ends;
-    *name_ends = block->name_ends;
+    uint64_t present = uvh_block_present(p, end);
+    __m512i bytes = _mm512_maskz_loadu_epi8(present, p);
+    *marks = _mm512_cmpeq_epi8_mask(bytes, _mm512_load_si512(uvh_chars_vectors.question));
+    return _mm512_mask_test_epi8_mask(present, uvh_block_classes(bytes),
+                                      _mm512_load_si512(uvh_chars_vectors.ends_target)) |
+           _mm512_movepi8_mask(bytes);
 }
 
-static inline uint64_t uvh_block_target(const uvh_block_bytes *block, uint64_t *marks)
+/* Both from one load: the first block of a message holds, as a rule, all of the request line. */
+static UVH_ALWAYS_INLINE void uvh_block_first(const char *p, const char *end, uint64_t *value_ends,
+                                              uint64_t *name_ends, uint64_t *target_ends, uint64_t *questions)
 {
-    *marks = block->marks;
-    return block->target_ends;
+    uint64_t present = uvh_block_present(p, end);
+    __m512i bytes = _mm512_maskz_loadu_epi8(present, p);
+    __m512i classes = uvh_block_classes(bytes);
+    uint64_t above = _mm512_movepi8_mask(bytes);
+    *value_ends =
+        _mm512_mask_test_epi8_mask(present, classes, _mm512_load_si512(uvh_chars_vectors.ends_value)) &
+        ~above;
+    *name_ends =
+        _mm512_mask_test_epi8_mask(present, classes, _mm512_load_si512(uvh_chars_vectors.ends_name)) | above;
+    *target_ends =
+        _mm512_mask_test_epi8_mask(present, classes, _mm512_load_si512(uvh_chars_vectors.ends_target)) |
+        above;
+    *questions = _mm512_cmpeq_epi8_mask(bytes, _mm512_load_si512(uvh_chars_vectors.question));
+}
+
+static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)
+{
+    __m512i bytes = _mm512_maskz_loadu_epi8(uvh_block_present(p, end), p);
+    uint64_t ends =
+        _mm512_test_epi8_mask(uvh_block_classes(bytes), _mm512_load_si512(uvh_chars_vectors.ends_reg_name)) |
+        _mm512_movepi8_mask(bytes);
+    return _tzcnt_u64(ends);
 }
 
 #endif

@@ -75,14 +75,14 @@ const uint8_t uvh_chars_hex[256] = {
 };
 
 _Alignas(64) const uint8_t uvh_chars_ends[128] = {
-    7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 7, 7, 7, 7, 7, 7,
-    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
-    6, 0, 2, 4, 0, 0, 0, 0, 2, 2, 0, 0, 2, 0, 0, 2,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2,
-    2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 2, 0, 7,
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 14, 15, 15, 15, 15, 15, 15,
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+    14,  0, 10, 12,  0,  8,  0,  0,  2,  2,  0,  0,  2,  0,  0, 10,
+     0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 10,  2, 10,  2, 10, 10,
+    10,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+     0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 10, 10, 10,  8,  0,
+     8,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+     0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 10,  8, 10,  0, 15,
 };
 
 _Alignas(16) const uint8_t uvh_chars_token_rows[16] = {
@@ -90,5 +90,26 @@ _Alignas(16) const uint8_t uvh_chars_token_rows[16] = {
     0xf8, 0xf8, 0xf4, 0x54, 0xd0, 0x54, 0xf4, 0x70,
 };
 
+_Alignas(16) const uint8_t uvh_chars_reg_name_rows[16] = {
+    0xa8, 0xfc, 0xf8, 0xf8, 0xfc, 0xf8, 0xfc, 0xfc,
+    0xfc, 0xfc, 0xf4, 0x5c, 0x54, 0x5c, 0xd4, 0x70,
+};
+
 _Alignas(16) const uint8_t uvh_chars_row_bits[16] = {1, 2, 4, 8, 16, 32, 64, 128};
+#define ALL8(c)  (c), (c), (c), (c), (c), (c), (c), (c)
+#define ALL64(c) { ALL8(c), ALL8(c), ALL8(c), ALL8(c), ALL8(c), ALL8(c), ALL8(c), ALL8(c) }
+
+const struct uvh_chars_vectors uvh_chars_vectors = {
+    .last_control = ALL64(0x1f),
+    .low_half = ALL64(0x0f),
+    .tab = ALL64('\t'),
+    .space = ALL64(' '),
+    .number_sign = ALL64('#'),
+    .question = ALL64('?'),
+    .del = ALL64(0x7f),
+    .ends_value = ALL64(UVH_CHAR_ENDS_VALUE),
+    .ends_name = ALL64(UVH_CHAR_ENDS_NAME),
+    .ends_target = ALL64(UVH_CHAR_ENDS_TARGET),
+    .ends_reg_name = ALL64(UVH_CHAR_ENDS_REG_NAME),
+};
 /* clang-format on */

@@ -1,5 +1,5 @@
-/* Field names by number and the rules for names and values, see field.h. The table of names and the hash
- * that finds them stand in field_table.h, so that the head parser can inline them. */
+/* Field names by number and the rules for names and values, see field.h. The lookup stands in
+ * field_table.h, so that the head parser can inline it. */
 #include "codec/field.h"
 
 #include <string.h>
@@ -7,71 +7,63 @@
 #include "codec/chars.h"
 #include "codec/field_table.h"
 
-/* A longer name fails to compile here. */
-#define FIELD_ROW(id, name) [UVHTTP_FIELD_##id] = {"\0\0\0\0\0\0\0\0" name},
-const struct uvh_field_row uvh_field_rows[UVHTTP_FIELD_COUNT] = {UVHTTP_FIELD_MAP(FIELD_ROW)};
+struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
 
-#define FIELD_LENGTH(id, name) [UVHTTP_FIELD_##id] = sizeof(name) - 1,
-const uint8_t uvh_field_lengths[UVHTTP_FIELD_COUNT] = {UVHTTP_FIELD_MAP(FIELD_LENGTH)};
+#define FIELD_NAME(id, name) [UVHTTP_FIELD_##id] = {(name), sizeof(name) - 1},
+static const uvhttp_slice_t names[UVHTTP_FIELD_COUNT] = {UVHTTP_FIELD_MAP(FIELD_NAME)};
 
-const uint8_t uvh_field_slots[1 << UVH_FIELD_SLOT_BITS] = {
-    [1] = UVHTTP_FIELD_DATE,
-    [5] = UVHTTP_FIELD_FORWARDED,
-    [6] = UVHTTP_FIELD_SEC_WEBSOCKET_VERSION,
-    [8] = UVHTTP_FIELD_SEC_WEBSOCKET_KEY,
-    [9] = UVHTTP_FIELD_TE,
-    [11] = UVHTTP_FIELD_USER_AGENT,
-    [14] = UVHTTP_FIELD_VARY,
-    [15] = UVHTTP_FIELD_IF_MODIFIED_SINCE,
-    [16] = UVHTTP_FIELD_UPGRADE,
-    [17] = UVHTTP_FIELD_ACCEPT_LANGUAGE,
-    [18] = UVHTTP_FIELD_HOST,
-    [20] = UVHTTP_FIELD_KEEP_ALIVE,
-    [21] = UVHTTP_FIELD_SEC_WEBSOCKET_EXTENSIONS,
-    [23] = UVHTTP_FIELD_RANGE,
-    [24] = UVHTTP_FIELD_X_FORWARDED_FOR,
-    [25] = UVHTTP_FIELD_IF_UNMODIFIED_SINCE,
-    [27] = UVHTTP_FIELD_SEC_WEBSOCKET_PROTOCOL,
-    [30] = UVHTTP_FIELD_LOCATION,
-    [31] = UVHTTP_FIELD_CONNECTION,
-    [34] = UVHTTP_FIELD_LAST_EVENT_ID,
-    [35] = UVHTTP_FIELD_CONTENT_LENGTH,
-    [39] = UVHTTP_FIELD_REFERER,
-    [40] = UVHTTP_FIELD_ACCEPT,
-    [41] = UVHTTP_FIELD_LAST_MODIFIED,
-    [42] = UVHTTP_FIELD_IF_RANGE,
-    [43] = UVHTTP_FIELD_AUTHORIZATION,
-    [44] = UVHTTP_FIELD_ETAG,
-    [46] = UVHTTP_FIELD_TRAILER,
-    [47] = UVHTTP_FIELD_EXPECT,
-    [48] = UVHTTP_FIELD_SERVER,
-    [50] = UVHTTP_FIELD_ACCEPT_ENCODING,
-    [53] = UVHTTP_FIELD_CACHE_CONTROL,
-    [54] = UVHTTP_FIELD_ORIGIN,
-    [55] = UVHTTP_FIELD_CONTENT_ENCODING,
-    [57] = UVHTTP_FIELD_COOKIE,
-    [58] = UVHTTP_FIELD_IF_MATCH,
-    [59] = UVHTTP_FIELD_SET_COOKIE,
-    [60] = UVHTTP_FIELD_TRANSFER_ENCODING,
-    [62] = UVHTTP_FIELD_IF_NONE_MATCH,
-    [63] = UVHTTP_FIELD_CONTENT_TYPE,
-};
+/* A longer name fails to compile. */
+#define FIELD_FITS(id, name) _Static_assert(sizeof(name) - 1 <= UVH_FIELD_NAME_MAX, name " is too long");
+UVHTTP_FIELD_MAP(FIELD_FITS)
+
+/* CR LF and the name at the end of `copy`, as a lookup wants them. */
+enum { COPY_SIZE = 2 + UVH_FIELD_NAME_MAX };
+static const char *copy_name(char copy[COPY_SIZE], uvhttp_slice_t name)
+{
+    char *end = copy + COPY_SIZE;
+    char *start = end - name.length;
+    memset(copy, 0, COPY_SIZE);
+    memcpy(start, name.base, name.length);
+    memcpy(start - 2, "\r\n", 2);
+    return end;
+}
+
+/* Early among what runs before main: others may parse there already. */
+__attribute__((constructor(101))) static void fill_table(void)
+{
+    char copy[COPY_SIZE];
+    char mask[COPY_SIZE];
+    for (uint8_t id = 1; id < UVHTTP_FIELD_COUNT; id++) {
+        size_t length = names[id].length;
+        const char *end = copy_name(copy, names[id]);
+        for (size_t i = 0; i < COPY_SIZE; i++) {
+            bool letter = copy[i] >= 'a' && copy[i] <= 'z';
+            mask[i] = (char)(i < COPY_SIZE - length ? 0 : letter ? 0xdf : 0xff);
+        }
+        struct uvh_field_row *row = &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
+        size_t behind[] = {8, 16, length}; /* bytes between a word's beginning and the name's end */
+        for (int word = 0; word < (length > 16 ? 3 : 2); word++) {
+            row->text[word] = uvh_swar_load(end - behind[word]);
+            row->mask[word] = uvh_swar_load(mask + COPY_SIZE - behind[word]);
+        }
+        row->length = length;
+        row->id = id;
+    }
+}
 
 uvhttp_field_id_t uvh_field_lookup(uvhttp_slice_t name)
 {
+    char copy[COPY_SIZE];
     if (name.length == 0 || name.length > UVH_FIELD_NAME_MAX)
         return UVHTTP_FIELD_OTHER;
-    /* The lookup loads the eight bytes in front of the name's end, which for a short name begin before it. */
-    char copy[8 + UVH_FIELD_NAME_MAX] = {0};
-    memcpy(copy + 8, name.base, name.length);
-    return uvh_field_table_find(copy + 8, name.length);
+    return uvh_field_table_find(copy_name(copy, name), name.length);
 }
 
 uvhttp_slice_t uvh_field_name(uvhttp_field_id_t id)
 {
     if (id == UVHTTP_FIELD_OTHER || (unsigned)id >= UVHTTP_FIELD_COUNT)
         return (uvhttp_slice_t){"", 0};
-    return (uvhttp_slice_t){uvh_field_rows[id].text + 8, uvh_field_lengths[id]};
+    return names[id];
 }
 
 bool uvh_field_name_equal(uvhttp_slice_t a, uvhttp_slice_t b)
@@ -85,13 +77,19 @@ bool uvh_field_name_equal(uvhttp_slice_t a, uvhttp_slice_t b)
     return true;
 }
 
+/* `word` equals `lower`, in which letters are lower case and everything else is below 0x40. */
+static bool same_word(uint64_t word, uint64_t lower)
+{
+    return (word | ((lower & uvh_swar_all(0x40)) >> 1)) == lower;
+}
+
 bool uvh_field_name_is(uvhttp_slice_t name, uvhttp_slice_t lower)
 {
     if (name.length != lower.length)
         return false;
     size_t words = lower.length / 8;
     for (size_t i = 0; i < words; i++) {
-        if (!uvh_field_table_same(uvh_swar_load(name.base + 8 * i), uvh_swar_load(lower.base + 8 * i)))
+        if (!same_word(uvh_swar_load(name.base + 8 * i), uvh_swar_load(lower.base + 8 * i)))
             return false;
     }
     for (size_t i = 8 * words; i < lower.length; i++) {

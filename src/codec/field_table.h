@@ -1,9 +1,8 @@
 /* The table of known field names and the perfect hash into it.
  *
- * Included by field.c, which holds the tables, and by h1_parser.h, which looks up every field line. The
- * hash takes the last eight bytes of the name in lower case and its length; the factor was found by search
- * and sends every name to a slot of its own. The unit test fails for a name added to UVHTTP_FIELD_MAP that
- * has no slot, and says which slot it hashes to. */
+ * Included by field.c, which holds the table and fills it before main from UVHTTP_FIELD_MAP, and by h1_parser.h, which looks up every field
+ * line. The hash takes the last four bytes of the name, or of CR LF and the name if that is shorter, and its length; the factor was found by
+ * search and sends every name to a slot of its own. The unit test fails for a name that shares a slot, and searches for a factor that helps. */
 #ifndef UVH_CODEC_FIELD_TABLE_H
 #define UVH_CODEC_FIELD_TABLE_H
 
@@ -11,54 +10,59 @@
 
 #include <uvhttp/field.h>
 
+#include "base/compiler.h"
 #include "codec/scan_swar.h"
 
-enum { UVH_FIELD_SLOT_BITS = 6, UVH_FIELD_NAME_MAX = 24 };
-
-/* Eight zeros, then the name in lower case, then zeros; not terminated. 32 bytes, so that a row's address
- * is a shift away. */
-struct uvh_field_row {
-    char text[8 + UVH_FIELD_NAME_MAX];
+enum {
+    UVH_FIELD_SLOT_BITS = 6,
+    UVH_FIELD_NAME_MAX = 24,
+    UVH_FIELD_NAME_FRONT =
+        16 /* so many bytes in front of a name's end are read, whether they belong to it or not */
 };
-_Static_assert(sizeof(struct uvh_field_row) == 32, "a row is 32 bytes");
 
-extern const struct uvh_field_row uvh_field_rows[UVHTTP_FIELD_COUNT];
-extern const uint8_t uvh_field_lengths[UVHTTP_FIELD_COUNT];
-extern const uint8_t uvh_field_slots[1 << UVH_FIELD_SLOT_BITS];
+#define UVH_FIELD_FACTOR 0xeed01c59u
 
-/* The last eight bytes of a name that ends at `end`, the last one highest; zeros below a shorter name. */
-static inline uint64_t uvh_field_table_last(const char *end, size_t length)
+/* A name in words of eight bytes: its last, the one in front of that, and, if these are not all of it, its first. A mask has 0xdf for a letter,
+ * whose case does not matter, 0xff for another byte of the name, and 0 in front of the name. 64 bytes, so that a row's address is a shift away and
+ * lies in one cache line. */
+struct uvh_field_row {
+    _Alignas(64) uint64_t text[UVH_FIELD_NAME_MAX / 8];
+    uint64_t mask[UVH_FIELD_NAME_MAX / 8];
+    size_t length; /* 0 in an empty slot */
+    uint8_t id;
+};
+_Static_assert(sizeof(struct uvh_field_row) == 64, "a row is 64 bytes");
+
+extern struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
+
+/* The slot of a name that ends at `end`. Four bytes in front of that are readable. */
+static inline unsigned uvh_field_table_slot(const char *end, size_t length, uint32_t factor)
 {
-    uint64_t word = uvh_swar_load(end - 8);
-    return length < 8 ? word & (~UINT64_C(0) << (8 * (8 - length))) : word;
+    uint32_t last;
+    memcpy(&last, end - sizeof last, sizeof last);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    last = __builtin_bswap32(last);
+#endif
+    return (((last | 0x20202020u) + (uint32_t)length) * factor) >> (32 - UVH_FIELD_SLOT_BITS);
 }
 
-static inline unsigned uvh_field_table_slot(uint64_t last, size_t length)
+/* The difference of the eight bytes at `p` and a word of the row; 0 when the name agrees there. */
+static inline uint64_t uvh_field_table_differs(const struct uvh_field_row *row, int word, const char *p)
 {
-    uint64_t key = (last | uvh_swar_all(0x20)) + length;
-    return (unsigned)((key * 0x13b63383a3fcc14fu) >> (64 - UVH_FIELD_SLOT_BITS));
+    return (uvh_swar_load(p) ^ row->text[word]) & row->mask[word];
 }
 
-/* `word` equals `lower`, in which letters are lower case and everything else is below 0x40. */
-static inline bool uvh_field_table_same(uint64_t word, uint64_t lower)
+/* The id of the name of `length` bytes, at least one, that ends at `end`. UVH_FIELD_NAME_FRONT bytes in front of `end` are readable, and CR LF
+ * stands in front of the name. */
+static inline unsigned uvh_field_table_find(const char *end, size_t length)
 {
-    return (word | ((lower & uvh_swar_all(0x40)) >> 1)) == lower;
-}
-
-/* The id of the name [name, name + length), length > 0. Eight bytes in front of the name's end are
- * readable. */
-static inline uvhttp_field_id_t uvh_field_table_find(const char *name, size_t length)
-{
-    uint64_t last = uvh_field_table_last(name + length, length);
-    unsigned id = uvh_field_slots[uvh_field_table_slot(last, length)];
-    const struct uvh_field_row *row = &uvh_field_rows[id];
-    if (uvh_field_lengths[id] != length || !uvh_field_table_same(last, uvh_swar_load(row->text + length)))
+    const struct uvh_field_row *row = &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
+    if (row->length != length ||
+        (uvh_field_table_differs(row, 0, end - 8) | uvh_field_table_differs(row, 1, end - 16)) != 0)
         return UVHTTP_FIELD_OTHER;
-    if (length > 8 && !uvh_field_table_same(uvh_swar_load(name), uvh_swar_load(row->text + 8)))
+    if (UVH_UNLIKELY(length > 16) && uvh_field_table_differs(row, 2, end - length) != 0)
         return UVHTTP_FIELD_OTHER;
-    if (length > 16 && !uvh_field_table_same(uvh_swar_load(name + 8), uvh_swar_load(row->text + 16)))
-        return UVHTTP_FIELD_OTHER;
-    return (uvhttp_field_id_t)id;
+    return row->id;
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BACKENDS = 4 };
+enum { MOST_BACKENDS = 5 };
 
 const struct uvh_h1_backend *uvh_h1_backend = &uvh_h1_backend_swar;
 
@@ -19,12 +19,14 @@ static size_t usable(const struct uvh_h1_backend *found[MOST_BACKENDS])
         found[count++] = &uvh_h1_backend_avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
         found[count++] = &uvh_h1_backend_avx2;
-#endif
-    found[count++] = &uvh_h1_backend_swar;
-#if defined(__x86_64__)
-    /* Behind the portable one: on short heads blocks of 16 bytes gain less than they cost (measured on an AMD EPYC, family 26). */
     if (__builtin_cpu_supports("sse4.2"))
         found[count++] = &uvh_h1_backend_sse42;
+#elif defined(__AARCH64EL__)
+    found[count++] = &uvh_h1_backend_neon;
+#endif
+    found[count++] = &uvh_h1_backend_swar;
+#if defined(UVH_NEON_EMULATED) /* only in tests, and only when asked for */
+    found[count++] = &uvh_h1_backend_neon;
 #endif
     return count;
 }

@@ -7,25 +7,25 @@
 
 #include <uvhttp/parser.h>
 
-/* Parses [data, end). DONE, MORE or BAD as h1_parser.h says. */
-typedef uvhttp_parse_result_t (*uvh_h1_parse_fn)(uvhttp_head_t *head, const char *data, const char *end,
-                                                 const uvhttp_head_limits_t *limits);
-
 struct uvh_h1_backend {
     const char *name;
-    size_t slack; /* bytes in front of `end` that must be readable, at most UVH_H1_MOST_SLACK */
-    uvh_h1_parse_fn request;
-    uvh_h1_parse_fn response;
-    uvh_h1_parse_fn trailers;
+    /* The functions of uvhttp/parser.h; trailers are not checked for forbidden names. */
+    uvhttp_parse_result_t (*request)(uvhttp_head_t *head, const char *data, size_t length,
+                                     const uvhttp_head_limits_t *limits);
+    uvhttp_parse_result_t (*response)(uvhttp_head_t *head, const char *data, size_t length,
+                                      const uvhttp_head_limits_t *limits);
+    uvhttp_parse_result_t (*trailers)(uvhttp_head_t *head, const char *data, size_t length,
+                                      const uvhttp_head_limits_t *limits);
 };
-
-enum { UVH_H1_MOST_SLACK = 32 };
 
 extern const struct uvh_h1_backend uvh_h1_backend_swar;
 #if defined(__x86_64__)
 extern const struct uvh_h1_backend uvh_h1_backend_sse42;
 extern const struct uvh_h1_backend uvh_h1_backend_avx2;
 extern const struct uvh_h1_backend uvh_h1_backend_avx512;
+#endif
+#if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
+extern const struct uvh_h1_backend uvh_h1_backend_neon;
 #endif
 
 /* The chosen one. */

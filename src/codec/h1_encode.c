@@ -1,88 +1,38 @@
-/* Response heads and chunk lines, see h1_encode.h. Guarantees never to write past `room`; what does not
- * fit is not begun. */
+/* Heads and chunk lines, see h1_encode.h. Guarantees never to write past `room`; what does not fit is not begun. */
 #include "codec/h1_encode.h"
 
 #include <string.h>
 
-#define LINE(status, phrase)                                                                               \
-    {                                                                                                      \
-        (status), sizeof("HTTP/1.1 " #status " " phrase "\r\n") - 1, "HTTP/1.1 " #status " " phrase "\r\n" \
-    }
+#include "base/compiler.h"
+#include "codec/status.h"
 
 enum { FIRST_STATUS = 100, LAST_STATUS = 999 };
 
 struct status_line {
-    uint16_t status;
     uint16_t length;
-    char text[60];
+    char text[62];
 };
 
-/* In the order of the numbers; the phrases of RFC 9110 section 15, RFC 6585 and RFC 8297. */
-static const struct status_line lines[] = {
-    LINE(100, "Continue"),
-    LINE(101, "Switching Protocols"),
-    LINE(103, "Early Hints"),
-    LINE(200, "OK"),
-    LINE(201, "Created"),
-    LINE(202, "Accepted"),
-    LINE(204, "No Content"),
-    LINE(206, "Partial Content"),
-    LINE(301, "Moved Permanently"),
-    LINE(302, "Found"),
-    LINE(303, "See Other"),
-    LINE(304, "Not Modified"),
-    LINE(307, "Temporary Redirect"),
-    LINE(308, "Permanent Redirect"),
-    LINE(400, "Bad Request"),
-    LINE(401, "Unauthorized"),
-    LINE(403, "Forbidden"),
-    LINE(404, "Not Found"),
-    LINE(405, "Method Not Allowed"),
-    LINE(408, "Request Timeout"),
-    LINE(409, "Conflict"),
-    LINE(410, "Gone"),
-    LINE(411, "Length Required"),
-    LINE(412, "Precondition Failed"),
-    LINE(413, "Content Too Large"),
-    LINE(414, "URI Too Long"),
-    LINE(416, "Range Not Satisfiable"),
-    LINE(417, "Expectation Failed"),
-    LINE(429, "Too Many Requests"),
-    LINE(431, "Request Header Fields Too Large"),
-    LINE(500, "Internal Server Error"),
-    LINE(501, "Not Implemented"),
-    LINE(502, "Bad Gateway"),
-    LINE(503, "Service Unavailable"),
-    LINE(505, "HTTP Version Not Supported"),
-};
+#define LINE_TEXT(status, phrase)  "HTTP/1.1 " #status " " phrase "\r\n"
+#define LINE_INDEX(status, phrase) LINE_##status,
+#define LINE(status, phrase) \
+    [LINE_##status] = {sizeof(LINE_TEXT(status, phrase)) - 1, LINE_TEXT(status, phrase)},
+#define LINE_OF(status, phrase) [status] = LINE_##status,
+#define LINE_FITS(status, phrase) \
+    _Static_assert(sizeof(LINE_TEXT(status, phrase)) <= sizeof((struct status_line *)0)->text, "fits");
 
-enum { LINE_COUNT = sizeof lines / sizeof lines[0], LINE_200 = 3 };
-_Static_assert(sizeof("HTTP/1.1 431 Request Header Fields Too Large\r\n") <= sizeof lines[0].text,
-               "the longest line fits");
+/* The lines of all registered codes, pre-built; 0 is none. */
+enum { LINE_NONE, UVH_STATUS_MAP(LINE_INDEX) LINE_COUNT };
+static const struct status_line lines[LINE_COUNT] = {UVH_STATUS_MAP(LINE)};
+static const uint8_t line_of[] = {UVH_STATUS_MAP(LINE_OF)};
+UVH_STATUS_MAP(LINE_FITS)
+_Static_assert(LINE_COUNT <= UINT8_MAX, "an index is one byte");
 
 /* Two digits at a time halves the divisions. */
 static const char digit_pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
-
-static const struct status_line *prebuilt(int status)
-{
-    if (status == lines[LINE_200].status)
-        return &lines[LINE_200];
-    size_t low = 0;
-    size_t high = LINE_COUNT;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (lines[middle].status == status)
-            return &lines[middle];
-        if (lines[middle].status < status)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
 
 static char *append(char *out, const char *bytes, size_t length)
 {
@@ -110,17 +60,22 @@ size_t uvh_h1_encode_number(char out[UVH_H1_ENCODE_NUMBER_SIZE], uint64_t number
     return length;
 }
 
-size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase)
+size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method, uvhttp_slice_t target)
+{
+    size_t fixed = sizeof("  HTTP/1.1\r\n") - 1;
+    if (room < fixed || room - fixed < method.length || room - fixed - method.length < target.length)
+        return 0;
+    char *p = append(out, method.base, method.length);
+    *p++ = ' ';
+    p = append(p, target.base, target.length);
+    p = append(p, " HTTP/1.1\r\n", 11);
+    return (size_t)(p - out);
+}
+
+size_t uvh_h1_encode_status_phrase(char *out, size_t room, int status, const char *phrase)
 {
     if (status < FIRST_STATUS || status > LAST_STATUS)
         return 0;
-    const struct status_line *line = prebuilt(status);
-    if (line != NULL) {
-        if (room < line->length)
-            return 0;
-        memcpy(out, line->text, line->length);
-        return line->length;
-    }
     size_t phrase_length = strlen(phrase);
     size_t fixed = sizeof("HTTP/1.1 200 \r\n") - 1;
     if (room < fixed || room - fixed < phrase_length)
@@ -131,6 +86,18 @@ size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char 
     p = append(p, phrase, phrase_length);
     p = append(p, "\r\n", 2);
     return (size_t)(p - out);
+}
+
+size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase)
+{
+    size_t index = status >= 0 && (size_t)status < UVH_COUNT_OF(line_of) ? line_of[status] : LINE_NONE;
+    if (index == LINE_NONE)
+        return uvh_h1_encode_status_phrase(out, room, status, phrase);
+    const struct status_line *line = &lines[index];
+    if (room < line->length)
+        return 0;
+    memcpy(out, line->text, line->length);
+    return line->length;
 }
 
 size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_slice_t value)
@@ -144,13 +111,6 @@ size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_s
         p = append(p, value.base, value.length);
     p = append(p, "\r\n", 2);
     return (size_t)(p - out);
-}
-
-size_t uvh_h1_encode_field_number(char *out, size_t room, uvhttp_slice_t name, uint64_t number)
-{
-    char digits[UVH_H1_ENCODE_NUMBER_SIZE];
-    size_t length = uvh_h1_encode_number(digits, number);
-    return uvh_h1_encode_field(out, room, name, (uvhttp_slice_t){digits, length});
 }
 
 size_t uvh_h1_encode_end(char *out, size_t room)

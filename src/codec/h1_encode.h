@@ -1,10 +1,9 @@
-/* Writes response heads (RFC 9112 sections 4 and 5) and chunk lines (section 7.1) into memory of the
- * caller.
+/* Writes heads (RFC 9112 sections 3 to 5) and chunk lines (section 7.1) into memory of the caller.
  *
  * Every function writes at `out` at most `room` bytes and returns how many it wrote, or 0 when they do not
  * fit; then nothing was written. Nothing is terminated by NUL. Names and values are taken as they are:
  * check what comes from a user with uvh_field_name_valid and uvh_field_value_valid first. Called by
- * server/conn_tx.c and by whoever prepares fields. */
+ * server/conn_tx.c and by writer.c, which checks. */
 #ifndef UVH_CODEC_H1_ENCODE_H
 #define UVH_CODEC_H1_ENCODE_H
 
@@ -16,15 +15,18 @@ enum {
     UVH_H1_ENCODE_FIELD_EXTRA = 4           /* ": " and CR LF of a field line */
 };
 
-/* "HTTP/1.1 404 Not Found\r\n". The line of a common status is pre-built and `phrase` is not looked at;
- * for others it is the reason phrase, NUL-terminated, "" for none. `status` is 100 to 999. */
+/* "GET /path HTTP/1.1\r\n" */
+size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method, uvhttp_slice_t target);
+
+/* "HTTP/1.1 404 Not Found\r\n". The line of a registered status (codec/status.h) is pre-built and `phrase` is not looked at; for others it
+ * is the reason phrase, NUL-terminated, "" for none. `status` is 100 to 999. */
 size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase);
+
+/* The same with this phrase, whatever the status. */
+size_t uvh_h1_encode_status_phrase(char *out, size_t room, int status, const char *phrase);
 
 /* "Name: value\r\n" */
 size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_slice_t value);
-
-/* "Name: 1234\r\n" */
-size_t uvh_h1_encode_field_number(char *out, size_t room, uvhttp_slice_t name, uint64_t number);
 
 /* "\r\n", which ends a head or a trailer section. */
 size_t uvh_h1_encode_end(char *out, size_t room);

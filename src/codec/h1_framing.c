@@ -6,6 +6,9 @@
  * request, and by users of the parser alone. */
 #include <uvhttp/parser.h>
 
+#include <string.h>
+
+#include "base/compiler.h"
 #include "codec/authority.h"
 #include "codec/chars.h"
 #include "codec/field.h"
@@ -126,10 +129,12 @@ static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *fr
         return UVHTTP_REASON_HOST_REPEATED;
     uvhttp_slice_t host;
     uvhttp_slice_t port;
-    framing->authority = value_of(head, field);
-    if (framing->authority.length > 0 && !uvh_authority_split(framing->authority, &host, &port))
-        return UVHTTP_REASON_HOST_INVALID;
-    return UVHTTP_REASON_NONE;
+    uvhttp_slice_t value = value_of(head, field);
+    framing->authority = value;
+    if (value.length ==
+        head->host_name_length) /* the head parser has looked at it: a registered name, or empty */
+        return UVHTTP_REASON_NONE;
+    return uvh_authority_split(value, &host, &port) ? UVHTTP_REASON_NONE : UVHTTP_REASON_HOST_INVALID;
 }
 
 /* 1*DIGIT at `*p` (RFC 9110 section 8.6); false when there is none or it does not fit 64 bits. */
@@ -179,6 +184,24 @@ static uvhttp_reason_t length_value(uvhttp_slice_t value, bool *known, uint64_t 
     }
 }
 
+/* The number of a single Content-Length of a few digits; false for anything else. */
+static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field_t *field, uint64_t *number)
+{
+    enum { FEW = 9 };
+    const char *p = head->base + field->value_offset;
+    uint32_t value = 0;
+    if (field->repeated || field->value_length - 1 >= FEW)
+        return false;
+    for (uint32_t i = 0; i < field->value_length; i++) {
+        uint32_t digit = (uint32_t)(unsigned char)p[i] - '0';
+        if (digit > 9)
+            return false;
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return true;
+}
+
 /* RFC 9112 section 6.3, number 5: one decimal number. Several are taken when all are equal, which the
  * section allows. */
 static uvhttp_reason_t length_rule(const uvhttp_head_t *head, const uvhttp_field_t *field,
@@ -186,6 +209,8 @@ static uvhttp_reason_t length_rule(const uvhttp_head_t *head, const uvhttp_field
 {
     bool known = false;
     framing->body = UVHTTP_BODY_LENGTH;
+    if (is_short_length(head, field, &framing->content_length)) /* nearly always */
+        return UVHTTP_REASON_NONE;
     for (; field != NULL; field = next_same(head, field)) {
         uvhttp_reason_t reason = length_value(value_of(head, field), &known, &framing->content_length);
         if (reason != UVHTTP_REASON_NONE)
@@ -236,14 +261,15 @@ static const char *skip_parameters(const char *p, const char *end)
 
 /* What the Transfer-Encoding lines say, taken together. */
 struct codings {
-    bool chunked; /* it was the last one so far */
+    bool chunked; /* it was among them */
+    bool last;    /* it was the last one so far */
     bool unknown;
 };
 
 /* One line of transfer codings. Empty elements, which a sender must not generate, are refused here: a list
  * that decides where a message ends leaves no room for repair. "chunked" has no parameters (RFC 9112
  * section 7.1). */
-static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *codings)
+static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *codings, bool is_response)
 {
     const char *p = value.base;
     const char *end = p + value.length;
@@ -252,13 +278,15 @@ static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *coding
         p = skip_token(p, end);
         if (p == NULL)
             return UVHTTP_REASON_CODING_INVALID;
-        if (codings->chunked)
+        bool chunked = uvh_field_name_is((uvhttp_slice_t){start, (size_t)(p - start)}, TEXT("chunked"));
+        if (codings->chunked && (chunked || !is_response))
             return UVHTTP_REASON_CODING_NOT_FINAL;
-        codings->chunked = uvh_field_name_is((uvhttp_slice_t){start, (size_t)(p - start)}, TEXT("chunked"));
-        codings->unknown |= !codings->chunked;
+        codings->chunked |= chunked;
+        codings->last = chunked;
+        codings->unknown |= !chunked;
         const char *name_end = p;
         p = skip_parameters(p, end);
-        if (p == NULL || (codings->chunked && skip_space(name_end, end) != p))
+        if (p == NULL || (chunked && skip_space(name_end, end) != p))
             return UVHTTP_REASON_CODING_INVALID;
         if (p == end)
             return UVHTTP_REASON_NONE;
@@ -268,22 +296,32 @@ static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *coding
     }
 }
 
-/* RFC 9112 sections 6.1 and 6.3, numbers 3 and 4: only in HTTP/1.1, never beside Content-Length, and
- * chunked once and last. */
-static uvhttp_reason_t coding_rule(const uvhttp_head_t *head, const uvhttp_field_t *field, bool has_length,
-                                   uvhttp_framing_t *framing)
+/* RFC 9112 section 6.1: only in HTTP/1.1, and never beside Content-Length. `field` is the first line. */
+static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_field_t *field, bool is_response,
+                                    struct codings *codings)
 {
-    struct codings codings = {false, false};
+    *codings = (struct codings){false, false, false};
     if (head->minor_version == 0)
         return UVHTTP_REASON_CODING_OLD_VERSION;
-    if (has_length)
+    if (first_of(head, UVHTTP_FIELD_CONTENT_LENGTH) != NULL)
         return UVHTTP_REASON_LENGTH_WITH_CODING;
     for (; field != NULL; field = next_same(head, field)) {
-        uvhttp_reason_t reason = coding_value(value_of(head, field), &codings);
+        uvhttp_reason_t reason = coding_value(value_of(head, field), codings, is_response);
         if (reason != UVHTTP_REASON_NONE)
             return reason;
     }
-    if (!codings.chunked)
+    return UVHTTP_REASON_NONE;
+}
+
+/* RFC 9112 section 6.3, numbers 3 and 4: in a request, chunked once and last. */
+static uvhttp_reason_t coding_rule(const uvhttp_head_t *head, const uvhttp_field_t *field,
+                                   uvhttp_framing_t *framing)
+{
+    struct codings codings;
+    uvhttp_reason_t reason = read_codings(head, field, false, &codings);
+    if (reason != UVHTTP_REASON_NONE)
+        return reason;
+    if (!codings.last)
         return UVHTTP_REASON_CODING_NOT_FINAL;
     framing->body = UVHTTP_BODY_CHUNKED;
     return codings.unknown ? UVHTTP_REASON_CODING_UNKNOWN : UVHTTP_REASON_NONE;
@@ -295,27 +333,26 @@ static uvhttp_reason_t body_rule(const uvhttp_head_t *head, uvhttp_framing_t *fr
     const uvhttp_field_t *coding = first_of(head, UVHTTP_FIELD_TRANSFER_ENCODING);
     const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
     if (coding != NULL)
-        return coding_rule(head, coding, length != NULL, framing);
+        return coding_rule(head, coding, framing);
     if (length != NULL)
         return length_rule(head, length, framing);
     framing->body = UVHTTP_BODY_NONE;
     return UVHTTP_REASON_NONE;
 }
 
-/* RFC 9112 section 9.3: kept alive unless "close"; in HTTP/1.0 only with "keep-alive". RFC 9110 section
- * 7.8: Upgrade counts when Connection names it, and never in HTTP/1.0. */
-static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+/* What the Connection lines say. */
+struct connection_options {
+    bool keep_alive;
+    bool upgrade;
+};
+
+/* RFC 9112 section 9.3: kept alive unless "close"; in HTTP/1.0 only with "keep-alive". */
+static struct connection_options connection_options(const uvhttp_head_t *head)
 {
     bool close = false;
     bool keep_alive = head->minor_version != 0;
     bool upgrade = false;
     const uvhttp_field_t *field = first_of(head, UVHTTP_FIELD_CONNECTION);
-    /* What nearly every client sends needs not be taken apart. */
-    if (field != NULL && !field->repeated && uvh_field_name_is(value_of(head, field), TEXT("keep-alive"))) {
-        framing->keep_alive = true;
-        framing->upgrade = false;
-        return;
-    }
     for (; field != NULL; field = next_same(head, field)) {
         uvhttp_slice_t rest = value_of(head, field);
         uvhttp_slice_t option;
@@ -325,8 +362,16 @@ static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing
             upgrade |= uvh_field_name_is(option, TEXT("upgrade"));
         }
     }
-    framing->keep_alive = keep_alive && !close;
-    framing->upgrade = upgrade && head->minor_version != 0 && first_of(head, UVHTTP_FIELD_UPGRADE) != NULL;
+    return (struct connection_options){keep_alive && !close, upgrade};
+}
+
+/* RFC 9110 section 7.8: Upgrade counts when Connection names it, and never in HTTP/1.0. */
+static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+{
+    struct connection_options options = connection_options(head);
+    framing->keep_alive = options.keep_alive;
+    framing->upgrade =
+        options.upgrade && head->minor_version != 0 && first_of(head, UVHTTP_FIELD_UPGRADE) != NULL;
 }
 
 /* RFC 9110 section 10.1.1: 100-continue is the one expectation there is; HTTP/1.0 has none. Without a body
@@ -350,7 +395,8 @@ static uvhttp_reason_t expect_rule(const uvhttp_head_t *head, uvhttp_framing_t *
     return UVHTTP_REASON_NONE;
 }
 
-uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+/* All rules, for any request. */
+static UVH_NEVER_INLINE uvhttp_reason_t apply_rules(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     framing->content_length = 0;
     framing->authority = (uvhttp_slice_t){NULL, 0};
@@ -364,5 +410,80 @@ uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing
         reason = expect_rule(head, framing);
     if (reason == UVHTTP_REASON_NONE)
         connection_rule(head, framing);
+    return reason;
+}
+
+/* A request in HTTP/1.1 to a path on one named host, without Transfer-Encoding, Expect and Connection, but for "keep-alive" as most
+ * clients send it. */
+static inline bool is_usual(const uvhttp_head_t *head, const uvhttp_field_t *host)
+{
+    if (head->minor_version == 0 || head->base[head->target_offset] != '/' ||
+        (head->known[UVHTTP_FIELD_TRANSFER_ENCODING] | head->known[UVHTTP_FIELD_EXPECT]) != 0 ||
+        host->repeated || host->value_length != head->host_name_length)
+        return false;
+    const uvhttp_field_t *connection = first_of(head, UVHTTP_FIELD_CONNECTION);
+    if (connection == NULL)
+        return true;
+    static const char keep_alive[10] = {'k', 'e', 'e', 'p', '-', 'a', 'l', 'i', 'v', 'e'};
+    return !connection->repeated && connection->value_length == sizeof keep_alive &&
+           memcmp(head->base + connection->value_offset, keep_alive, sizeof keep_alive) == 0;
+}
+
+uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+{
+    const uvhttp_field_t *host = first_of(head, UVHTTP_FIELD_HOST);
+    if (host == NULL || head->method == UVHTTP_METHOD_CONNECT || !is_usual(head, host))
+        return apply_rules(head, framing);
+    *framing = (uvhttp_framing_t){
+        .body = UVHTTP_BODY_NONE,
+        .keep_alive = true,
+        .target_form = UVHTTP_TARGET_ORIGIN,
+        .authority = value_of(head, host),
+    };
+    split_query(head, framing, head->base + head->target_offset,
+                head->base + head->target_offset + head->target_length);
+    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
+    return length == NULL ? UVHTTP_REASON_NONE : length_rule(head, length, framing);
+}
+
+/* RFC 9112 section 6.3, numbers 1 and 2: answers that never have a body. */
+static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_method)
+{
+    return request_method == UVHTTP_METHOD_HEAD || (head->status >= 100 && head->status < 200) ||
+           head->status == 204 || head->status == 304 ||
+           (request_method == UVHTTP_METHOD_CONNECT && head->status >= 200 && head->status < 300);
+}
+
+/* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, a last coding that is not chunked means that the body goes up to the
+ * connection's end; so does having neither field. */
+static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+{
+    const uvhttp_field_t *coding = first_of(head, UVHTTP_FIELD_TRANSFER_ENCODING);
+    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
+    framing->body = UVHTTP_BODY_UNTIL_CLOSE;
+    if (coding == NULL)
+        return length == NULL ? UVHTTP_REASON_NONE : length_rule(head, length, framing);
+    struct codings codings;
+    uvhttp_reason_t reason = read_codings(head, coding, true, &codings);
+    if (codings.last)
+        framing->body = UVHTTP_BODY_CHUNKED;
+    return reason;
+}
+
+uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method_t request_method,
+                                        uvhttp_framing_t *framing)
+{
+    *framing = (uvhttp_framing_t){
+        .body = UVHTTP_BODY_NONE,
+        .keep_alive = true,
+        .upgrade = head->status == 101,
+    };
+    if (head->known[UVHTTP_FIELD_CONNECTION] != 0 || head->minor_version == 0)
+        framing->keep_alive = connection_options(head).keep_alive;
+    if (is_bodiless(head, request_method))
+        return UVHTTP_REASON_NONE;
+    uvhttp_reason_t reason = response_body_rule(head, framing);
+    if (framing->body == UVHTTP_BODY_UNTIL_CLOSE)
+        framing->keep_alive = false;
     return reason;
 }

@@ -1,45 +1,14 @@
-/* Message heads (RFC 9112 sections 2 to 5): limits, and the back end that does the work.
+/* Message heads (RFC 9112 sections 2 to 5): the way to the back end that does the work, and what is asked of a parsed head.
  *
  * The parsing itself is in h1_parser.h, compiled once per instruction set, and in h1_judge.c. Called by server/conn_rx.c and by users of the
  * parser alone. */
 #include <uvhttp/parser.h>
 
-#include <string.h>
-
 #include "base/compiler.h"
+#include "codec/chars.h"
 #include "codec/field.h"
 #include "codec/h1_backend.h"
 #include "codec/h1_judge.h"
-
-/* Gives a very short input the bytes in front that scanning may touch. Offsets stay those of `data`. */
-static uvhttp_parse_result_t parse_short(uvh_h1_parse_fn parse, uvhttp_head_t *head, const char *data,
-                                         size_t length, const uvhttp_head_limits_t *limits)
-{
-    char padded[2 * UVH_H1_MOST_SLACK] = {0};
-    char *copy = padded + UVH_H1_MOST_SLACK;
-    if (length > 0)
-        memcpy(copy, data, length);
-    return parse(head, copy, copy + length, limits);
-}
-
-/* Runs `parse` over what the limit lets count, and keeps what MORE needs. `too_large` is why a part that is not complete within the
- * limit is refused. */
-static inline uvhttp_parse_result_t parse_within(uvh_h1_parse_fn parse, size_t slack, uvhttp_head_t *head,
-                                                 const char *data, size_t length,
-                                                 const uvhttp_head_limits_t *limits,
-                                                 uvhttp_reason_t too_large)
-{
-    size_t usable = length < limits->max_size ? length : limits->max_size;
-    head->base = data;
-    uvhttp_parse_result_t result = usable >= slack ? parse(head, data, data + usable, limits)
-                                                   : parse_short(parse, head, data, usable, limits);
-    if (result != UVHTTP_PARSE_MORE)
-        return result;
-    head->scanned = (uint32_t)usable;
-    if (usable < limits->max_size)
-        return UVHTTP_PARSE_MORE;
-    return uvh_h1_refuse(head, too_large, usable);
-}
 
 void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity)
 {
@@ -48,32 +17,62 @@ void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capa
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
 }
 
+/* One byte more than last time, in the middle of something: whether it can be passed over. A client that sends byte by byte costs little more
+ * than these questions. */
+static inline bool is_plain_field_byte(const uvhttp_head_t *head, char c)
+{
+    return head->size != 0 && c != '\n'; /* a line is looked at when it is complete */
+}
+
+static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *data, char c,
+                                         uint32_t max_target)
+{
+    static const char version[] = {'H', 'T', 'T', 'P', '/', '1', '.', '1'};
+    if (head->size != 0)
+        return is_plain_field_byte(head, c);
+    if (head->target_offset == 0)
+        return head->scanned - head->start < UINT16_MAX && uvh_chars_is(data[head->start], UVH_CHAR_TOKEN) &&
+               uvh_chars_is(c, UVH_CHAR_TOKEN);
+    if (head->target_length == 0)
+        return head->scanned - head->target_offset < max_target &&
+               (uvh_chars_is(c, UVH_CHAR_REG_NAME) || c == '/');
+    uint32_t at = head->scanned - head->target_offset - head->target_length - 1;
+    return at < UVH_H1_VERSION_LENGTH - 1 && c == version[at]; /* with the last one the version is judged */
+}
+
+static inline bool is_one_more(const uvhttp_head_t *head, size_t length, const uvhttp_head_limits_t *limits)
+{
+    return head->scanned != 0 && length == (size_t)head->scanned + 1 && length < limits->max_size;
+}
+
+static uvhttp_parse_result_t pass_over(uvhttp_head_t *head, const char *data)
+{
+    head->base = data;
+    head->scanned++;
+    return UVHTTP_PARSE_MORE;
+}
+
 uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data, size_t length,
                                                 const uvhttp_head_limits_t *limits)
 {
-    const struct uvh_h1_backend *backend = uvh_h1_backend;
-    uvhttp_parse_result_t result = parse_within(backend->request, backend->slack, head, data, length, limits,
-                                                UVHTTP_REASON_HEAD_TOO_LARGE);
-    bool in_target = head->target_offset != 0 && head->target_length == 0;
-    if (result == UVHTTP_PARSE_BAD && in_target && head->reason == UVHTTP_REASON_HEAD_TOO_LARGE)
-        head->reason = UVHTTP_REASON_TARGET_TOO_LONG; /* the target alone is more than the head may be */
-    return result;
+    if (UVH_UNLIKELY(is_one_more(head, length, limits)) &&
+        is_plain_request_byte(head, data, data[length - 1], limits->max_target))
+        return pass_over(head, data);
+    return uvh_h1_backend->request(head, data, length, limits);
 }
 
 uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data, size_t length,
                                                  const uvhttp_head_limits_t *limits)
 {
-    const struct uvh_h1_backend *backend = uvh_h1_backend;
-    return parse_within(backend->response, backend->slack, head, data, length, limits,
-                        UVHTTP_REASON_HEAD_TOO_LARGE);
+    if (UVH_UNLIKELY(is_one_more(head, length, limits)) && is_plain_field_byte(head, data[length - 1]))
+        return pass_over(head, data);
+    return uvh_h1_backend->response(head, data, length, limits);
 }
 
 uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
-    const struct uvh_h1_backend *backend = uvh_h1_backend;
-    uvhttp_parse_result_t result = parse_within(backend->trailers, backend->slack, head, data, length, limits,
-                                                UVHTTP_REASON_TRAILER_TOO_LARGE);
+    uvhttp_parse_result_t result = uvh_h1_backend->trailers(head, data, length, limits);
     if (result != UVHTTP_PARSE_DONE)
         return result;
     for (uint32_t i = 0; i < head->field_count; i++) {

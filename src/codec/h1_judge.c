@@ -2,6 +2,8 @@
  * judged when its LF has arrived. Either way the verdict does not depend on how the bytes were cut. */
 #include "codec/h1_judge.h"
 
+#include <string.h>
+
 #include "codec/chars.h"
 #include "codec/method.h"
 #include "codec/scan_swar.h"
@@ -31,7 +33,7 @@ static uvhttp_parse_result_t skip_empty_lines(uvhttp_head_t *head, const char *d
     return p < end ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_MORE;
 }
 
-uvhttp_parse_result_t uvh_h1_judge_method(uvhttp_head_t *head, const char *data, const char *end)
+static uvhttp_parse_result_t judge_method(uvhttp_head_t *head, const char *data, const char *end)
 {
     uvhttp_parse_result_t result = skip_empty_lines(head, data, end);
     if (result != UVHTTP_PARSE_DONE)
@@ -52,8 +54,33 @@ uvhttp_parse_result_t uvh_h1_judge_method(uvhttp_head_t *head, const char *data,
     return UVHTTP_PARSE_DONE;
 }
 
+/* The target's form and encoding are looked at later (h1_framing.c, target.c); here it only has to end at
+ * a space. The set is that of RFC 3986 plus the visible characters that old and careless clients leave
+ * unencoded ('"' '<' '>' '\' '^' '`' '{' '|' '}'): they mean nothing to framing or routing. '#' is
+ * refused, since a fragment is never sent, and so are bytes above 0x7f. */
+static uvhttp_parse_result_t judge_target(uvhttp_head_t *head, const char *data, const char *end,
+                                          uint32_t max_target)
+{
+    const char *start = data + head->target_offset;
+    const char *from = head->scanned > head->target_offset ? data + head->scanned : start;
+    const char *stop = uvh_scan_target(from, end);
+    const char *mark = head->query_offset == 0 ? memchr(from, '?', (size_t)(stop - from)) : NULL;
+    if (mark != NULL)
+        head->query_offset = (uint32_t)(mark + 1 - data);
+    if ((size_t)(stop - start) > max_target)
+        return uvh_h1_refuse(head, UVHTTP_REASON_TARGET_TOO_LONG, (size_t)head->target_offset + max_target);
+    if (stop == end)
+        return UVHTTP_PARSE_MORE;
+    if (*stop == '\r' || *stop == '\n') /* the request line ends without a version */
+        return uvh_h1_refuse(head, UVHTTP_REASON_VERSION, (size_t)(stop - data));
+    if (*stop != ' ' || stop == start)
+        return uvh_h1_refuse(head, UVHTTP_REASON_TARGET, (size_t)(stop - data));
+    head->target_length = (uint32_t)(stop - start);
+    return UVHTTP_PARSE_DONE;
+}
+
 /* The version at `p`, judged as far as it has arrived (RFC 9112 section 2.3). */
-static uvhttp_parse_result_t parse_version(uvhttp_head_t *head, const char *data, const char *p,
+static uvhttp_parse_result_t judge_version(uvhttp_head_t *head, const char *data, const char *p,
                                            const char *end)
 {
     static const char form[UVH_H1_VERSION_LENGTH] = {'H', 'T', 'T', 'P',
@@ -71,10 +98,11 @@ static uvhttp_parse_result_t parse_version(uvhttp_head_t *head, const char *data
     return UVHTTP_PARSE_DONE;
 }
 
-uvhttp_parse_result_t uvh_h1_judge_request_version(uvhttp_head_t *head, const char *data, const char *p,
-                                                   const char *end)
+/* The version and the end of the request line. */
+static uvhttp_parse_result_t judge_request_version(uvhttp_head_t *head, const char *data, const char *end)
 {
-    uvhttp_parse_result_t result = parse_version(head, data, p, end);
+    const char *p = data + head->target_offset + head->target_length + 1;
+    uvhttp_parse_result_t result = judge_version(head, data, p, end);
     if (result != UVHTTP_PARSE_DONE)
         return result;
     p += UVH_H1_VERSION_LENGTH;
@@ -90,9 +118,21 @@ uvhttp_parse_result_t uvh_h1_judge_request_version(uvhttp_head_t *head, const ch
     return UVHTTP_PARSE_DONE;
 }
 
-uvhttp_parse_result_t uvh_h1_judge_status(uvhttp_head_t *head, const char *data, const char *end)
+uvhttp_parse_result_t uvh_h1_judge_request_line(uvhttp_head_t *head, const char *data, const char *end,
+                                                uint32_t max_target)
 {
-    uvhttp_parse_result_t result = parse_version(head, data, data, end);
+    uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
+    if (head->target_offset == 0)
+        result = judge_method(head, data, end);
+    if (result == UVHTTP_PARSE_DONE && head->target_length == 0)
+        result = judge_target(head, data, end, max_target);
+    return result == UVHTTP_PARSE_DONE ? judge_request_version(head, data, end) : result;
+}
+
+/* "HTTP/1.1 200 ". */
+static uvhttp_parse_result_t judge_status(uvhttp_head_t *head, const char *data, const char *end)
+{
+    uvhttp_parse_result_t result = judge_version(head, data, data, end);
     if (result != UVHTTP_PARSE_DONE)
         return result;
     for (int i = UVH_H1_VERSION_LENGTH; i < UVH_H1_STATUS_LENGTH; i++) {
@@ -105,14 +145,28 @@ uvhttp_parse_result_t uvh_h1_judge_status(uvhttp_head_t *head, const char *data,
     return UVHTTP_PARSE_DONE;
 }
 
-uvhttp_parse_result_t uvh_h1_judge_phrase(uvhttp_head_t *head, const char *data, const char *stop,
-                                          const char *end)
+uvhttp_parse_result_t uvh_h1_judge_status_line(uvhttp_head_t *head, const char *data, const char *end)
 {
-    if (uvh_scan_line_feed(stop, end) == end)
+    uvhttp_parse_result_t result = judge_status(head, data, end);
+    if (result != UVHTTP_PARSE_DONE)
+        return result;
+    const char *phrase = data + UVH_H1_STATUS_LENGTH;
+    const char *from = head->scanned > UVH_H1_STATUS_LENGTH ? data + head->scanned : phrase;
+    if (uvh_scan_line_feed(from, end) == end)
         return UVHTTP_PARSE_MORE;
-    bool line_end = *stop == '\r' || *stop == '\n';
-    return uvh_h1_refuse(head, line_end ? UVHTTP_REASON_LINE_END : UVHTTP_REASON_STATUS_LINE,
-                         (size_t)(stop - data));
+    const char *stop = phrase;
+    while (uvh_chars_is(*stop, UVH_CHAR_VALUE))
+        stop++;
+    if (stop[0] != '\r' || stop[1] != '\n') {
+        bool line_end = *stop == '\r' || *stop == '\n';
+        return uvh_h1_refuse(head, line_end ? UVHTTP_REASON_LINE_END : UVHTTP_REASON_STATUS_LINE,
+                             (size_t)(stop - data));
+    }
+    head->status = (uint16_t)((data[9] - '0') * 100 + (data[10] - '0') * 10 + (data[11] - '0'));
+    head->reason_phrase_offset = UVH_H1_STATUS_LENGTH;
+    head->reason_phrase_length = (uint32_t)(stop - phrase);
+    head->size = (uint32_t)(stop + 2 - data);
+    return UVHTTP_PARSE_DONE;
 }
 
 /* What is wrong with the name of a complete line; NONE and `*at` behind the colon when nothing is. */
@@ -156,4 +210,31 @@ uvhttp_parse_result_t uvh_h1_judge_line(uvhttp_head_t *head, const char *data, c
     /* CR or LF: bare, or the line would have been taken (RFC 9112 section 2.2). */
     reason = *at == '\r' || *at == '\n' ? UVHTTP_REASON_LINE_END : UVHTTP_REASON_FIELD_VALUE;
     return uvh_h1_refuse(head, reason, (size_t)(at - data));
+}
+
+uvhttp_parse_result_t uvh_h1_unfinished(uvhttp_parse_result_t result, uvhttp_reason_t too_large,
+                                        uvhttp_head_t *head, size_t length,
+                                        const uvhttp_head_limits_t *limits)
+{
+    if (result != UVHTTP_PARSE_MORE)
+        return result;
+    head->scanned = (uint32_t)length;
+    if (length < limits->max_size)
+        return UVHTTP_PARSE_MORE;
+    if (head->target_offset != 0 && head->target_length == 0)
+        too_large = UVHTTP_REASON_TARGET_TOO_LONG; /* the target alone is more than the head may be */
+    return uvh_h1_refuse(head, too_large, length);
+}
+
+uvhttp_parse_result_t uvh_h1_resume(uvh_h1_parse_fn parse, uvhttp_reason_t too_large, uvhttp_head_t *head,
+                                    const char *data, const char *end, const uvhttp_head_limits_t *limits)
+{
+    size_t length = (size_t)(end - data);
+    if (length >= UVH_SWAR_SLACK)
+        return uvh_h1_unfinished(parse(head, data, end, limits), too_large, head, length, limits);
+    char padded[2 * UVH_SWAR_SLACK] = {0};
+    char *copy = padded + UVH_SWAR_SLACK;
+    if (length > 0)
+        memcpy(copy, data, length);
+    return uvh_h1_unfinished(parse(head, copy, copy + length, limits), too_large, head, length, limits);
 }

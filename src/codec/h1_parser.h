@@ -3,19 +3,26 @@
  *
  * A complete and correct head is parsed straight through, once. What stops it goes to h1_judge.c. When bytes are missing the answer
  * is MORE, and what was found so far stays in `head` (which part is under way shows by which of target_offset, target_length and
- * size are still 0), so that no byte of a method, target or phrase is looked at twice and no byte of a field line more than
- * three times, however the head is cut.
+ * size are still 0), so that no byte of a method, target or phrase is looked at twice, apart from the first call, and no byte of a field line
+ * more than three times, however the head is cut.
  *
  * The back end provides:
- *   UVH_LINES_CHECK_NAMES            uvh_lines_name_end stops at the first byte that is no token, not just at the colon
- *   struct uvh_lines                 where it is in the field lines
- *   uvh_lines_begin(lines, p, end)
- *   uvh_lines_name_end(lines, p)     the colon behind the name at `p`, or whatever else ends it, or `end`
- *   uvh_lines_value_end(lines, p)    the first control but HTAB, or DEL (RFC 9110 section 5.5), or `end`
- *   uvh_lines_target_end(lines, p, &mark)
- *                                    the first SP, control, DEL, '#' or byte above 0x7f, or `end`; `mark` is set to the first '?'
+ *   UVH_LINES_SLACK                  so many bytes in front of `end` may be loaded
+ *   struct uvh_lines                 where it is
+ *   uvh_lines_begin(lines, p, end)   field lines begin at `p`
+ *   uvh_lines_begin_message(lines, p, end)
+ *                                    a message begins at `p`, which is below `end`
+ *   uvh_lines_measure(lines, line, &name_length, &length)
+ *                                    how far it is from `line` to the colon, at most UINT16_MAX, and to the first control but HTAB, or DEL, behind
+ *                                    that (RFC 9110 section 5.5); false when there is none in front of the last byte. The line may be wrong:
+ *                                    then what stands at these two places is not what belongs there
+ *   UVH_LINES_CHECK_NAMES            what it takes for a colon is the first byte that is no token
+ *   uvh_lines_measure_status(lines, line, &length)
+ *                                    the same for a line that has no name
+ *   uvh_lines_target_end(lines, p, &question)
+ *                                    the first SP, control, DEL, '#' or byte above 0x7f, or where the search ends; `question` is set to the first '?'
  *                                    before it if there is one
- *   UVH_LINES_SLACK                  so many bytes in front of `end` are touched even if the input is shorter
+ *   uvh_lines_reg_name(p, end)       the number of bytes, or fewer, that can stand in a registered name (RFC 3986 section 3.2.2)
  * Nothing at or past `end` is ever read. */
 #ifndef UVH_CODEC_H1_PARSER_H
 #define UVH_CODEC_H1_PARSER_H
@@ -24,6 +31,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "codec/chars.h"
 #include "codec/field.h"
 #include "codec/field_table.h"
@@ -40,64 +48,74 @@
 #endif
 #include UVH_LINES_HEADER
 
+/* CR LF; the compiler makes one comparison of it. */
+static inline bool is_line_end(const char *p)
+{
+    return memcmp(p, "\r\n", 2) == 0;
+}
+
+static inline bool is_empty_line(const char *p, const char *end)
+{
+    return end - p >= 2 && is_line_end(p);
+}
+
 static inline bool is_http_1_1(const char *p)
 {
     return memcmp(p, "HTTP/1.1", UVH_H1_VERSION_LENGTH) == 0;
 }
 
-static inline uvhttp_parse_result_t parse_method(uvhttp_head_t *head, const char *data, const char *end)
+/* A request line that is there and usual. True when it was taken; otherwise nothing has changed. */
+static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, uvhttp_head_t *head,
+                                                const char *data, const char *end, size_t max_target)
 {
-    const char *start = data + head->start;
-    if (end - start < 8)
-        return uvh_h1_judge_method(head, data, end);
-    uint64_t word = uvh_swar_load(start);
-    uint64_t spaces = uvh_swar_match_byte(word, ' ');
-    if (spaces == 0)
-        return uvh_h1_judge_method(head, data, end);
-    unsigned length = uvh_swar_first(spaces);
-    uvhttp_method_t method = uvh_method_of_word(word & ((UINT64_C(1) << (8 * length)) - 1), length);
-    if (method == UVHTTP_METHOD_OTHER)
-        return uvh_h1_judge_method(head, data, end);
+    uvhttp_method_t method = UVHTTP_METHOD_GET;
+    unsigned length = 3;
+    if (memcmp(data, "GET ", 4) != 0) { /* most requests; one comparison */
+        uint64_t word = uvh_swar_load(data);
+        uint64_t spaces = uvh_swar_match_byte(word, ' ');
+        if (spaces == 0)
+            return false;
+        length = uvh_swar_first(spaces);
+        method = uvh_method_of_word(word & ((UINT64_C(1) << (8 * length)) - 1), length);
+        if (method == UVHTTP_METHOD_OTHER)
+            return false;
+    }
+    const char *target = data + length + 1;
+    const char *question = NULL;
+    const char *stop = uvh_lines_target_end(lines, target, &question);
+    size_t target_length = (size_t)(stop - target);
+    if (end - stop < 1 + UVH_H1_VERSION_LENGTH + 2 || *stop != ' ' || target_length - 1 >= max_target ||
+        !is_http_1_1(stop + 1) || !is_line_end(stop + 1 + UVH_H1_VERSION_LENGTH))
+        return false;
     head->method = (uint8_t)method;
-    head->method_length = (uint16_t)length;
-    head->target_offset = head->start + length + 1;
-    return UVHTTP_PARSE_DONE;
-}
-
-/* The target's form and encoding are looked at later (h1_framing.c, target.c); here it only has to end at
- * a space. The set is that of RFC 3986 plus the visible characters that old and careless clients leave
- * unencoded ('"' '<' '>' '\' '^' '`' '{' '|' '}'): they mean nothing to framing or routing. '#' is
- * refused, since a fragment is never sent, and so are bytes above 0x7f. */
-static inline uvhttp_parse_result_t parse_target(struct uvh_lines *lines, uvhttp_head_t *head,
-                                                 const char *data, const char *end, uint32_t max_target)
-{
-    const char *start = data + head->target_offset;
-    const char *from = head->scanned > head->target_offset ? data + head->scanned : start;
-    const char *mark = NULL;
-    const char *stop = uvh_lines_target_end(lines, from, &mark);
-    if (mark != NULL && head->query_offset == 0)
-        head->query_offset = (uint32_t)(mark + 1 - data);
-    if ((size_t)(stop - start) > max_target)
-        return uvh_h1_refuse(head, UVHTTP_REASON_TARGET_TOO_LONG, (size_t)head->target_offset + max_target);
-    if (stop == end)
-        return UVHTTP_PARSE_MORE;
-    if (*stop == '\r' || *stop == '\n') /* the request line ends without a version */
-        return uvh_h1_refuse(head, UVHTTP_REASON_VERSION, (size_t)(stop - data));
-    if (*stop != ' ' || stop == start)
-        return uvh_h1_refuse(head, UVHTTP_REASON_TARGET, (size_t)(stop - data));
-    head->target_length = (uint32_t)(stop - start);
-    return UVHTTP_PARSE_DONE;
-}
-
-static inline uvhttp_parse_result_t parse_request_version(uvhttp_head_t *head, const char *data,
-                                                          const char *end)
-{
-    const char *p = data + head->target_offset + head->target_length + 1;
-    if (end - p < UVH_H1_VERSION_LENGTH + 2 || !is_http_1_1(p) || p[8] != '\r' || p[9] != '\n')
-        return uvh_h1_judge_request_version(head, data, p, end);
     head->minor_version = 1;
-    head->size = (uint32_t)(p + UVH_H1_VERSION_LENGTH + 2 - data);
-    return UVHTTP_PARSE_DONE;
+    head->method_length = (uint16_t)length;
+    head->target_offset = length + 1;
+    head->target_length = (uint32_t)target_length;
+    if (question != NULL)
+        head->query_offset = (uint32_t)(question + 1 - data);
+    head->size = (uint32_t)(stop + 1 + UVH_H1_VERSION_LENGTH + 2 - data);
+    return true;
+}
+
+/* A status line, the same way. */
+static UVH_ALWAYS_INLINE bool take_status_line(struct uvh_lines *lines, uvhttp_head_t *head, const char *data)
+{
+    size_t length;
+    if (!is_http_1_1(data) || !uvh_lines_measure_status(lines, data, &length) ||
+        length < UVH_H1_STATUS_LENGTH || !is_line_end(data + length) || data[8] != ' ' || data[12] != ' ')
+        return false;
+    unsigned hundreds = (unsigned)data[9] - '0';
+    unsigned tens = (unsigned)data[10] - '0';
+    unsigned ones = (unsigned)data[11] - '0';
+    if (hundreds > 9 || tens > 9 || ones > 9)
+        return false;
+    head->minor_version = 1;
+    head->status = (uint16_t)(100 * hundreds + 10 * tens + ones);
+    head->reason_phrase_offset = UVH_H1_STATUS_LENGTH;
+    head->reason_phrase_length = (uint32_t)length - UVH_H1_STATUS_LENGTH;
+    head->size = (uint32_t)length + 2;
+    return true;
 }
 
 static inline bool is_token(const char *p, size_t length)
@@ -114,157 +132,169 @@ static inline bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* CR LF; the compiler makes one comparison of it. */
-static inline bool is_line_end(const char *p)
+/* The value between the colon and the line's end without the white space around it. */
+static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const char *colon,
+                                  const char *stop)
 {
-    return memcmp(p, "\r\n", 2) == 0;
-}
-
-/* The id of a name. A lookup loads the eight bytes in front of the name's end, which a start line provides. */
-static inline uvhttp_field_id_t identify(const char *name, size_t length, bool behind_start_line)
-{
-    if (behind_start_line || length >= 8)
-        return uvh_field_table_find(name, length);
-    return uvh_field_lookup((uvhttp_slice_t){name, length});
+    const char *start = colon + 1;
+    while (start < stop && is_space(*start))
+        start++;
+    while (stop > start && is_space(stop[-1]))
+        stop--;
+    field->value_offset = (uint32_t)(start - data);
+    field->value_length = (uint32_t)(stop - start);
 }
 
 /* Takes the line at `line` into `field`; returns the next line, or NULL when the line is not complete and correct. */
-static inline const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
-                                    const char *end, uvhttp_field_t *field, bool behind_start_line)
+static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
+                                               uvhttp_field_t *field)
 {
-    const char *colon = uvh_lines_name_end(lines, line);
-    size_t name_length = (size_t)(colon - line);
-    if (colon == end || *colon != ':' || name_length - 1 >= UINT16_MAX)
+    size_t name_length;
+    size_t length;
+    if (!uvh_lines_measure(lines, line, &name_length, &length) || name_length == 0)
         return NULL;
-    uvhttp_field_id_t id = identify(line, name_length, behind_start_line);
+    const char *colon = line + name_length;
+    const char *stop = line + length;
+    if (!is_line_end(stop) || *colon != ':')
+        return NULL;
+    size_t colon_offset = (size_t)(colon - data);
+    unsigned id;
+    if (UVH_LIKELY(colon_offset >= UVH_FIELD_NAME_FRONT))
+        id = uvh_field_table_find(colon, name_length);
+    else /* a very short first line, or a trailer, stands in front of it */
+        id = uvh_field_lookup((uvhttp_slice_t){line, name_length});
     if (!UVH_LINES_CHECK_NAMES && id == UVHTTP_FIELD_OTHER && !is_token(line, name_length))
         return NULL; /* a name found in the table is a token */
-    const char *value = colon + 1;
-    while (value < end && is_space(*value))
-        value++;
-    const char *stop = uvh_lines_value_end(lines, value);
-    if (end - stop < 2 || !is_line_end(stop))
-        return NULL;
-    const char *next = stop + 2;
-    while (stop > value && is_space(stop[-1]))
-        stop--;
-    *field = (uvhttp_field_t){
-        .name_offset = (uint32_t)(line - data),
-        .value_offset = (uint32_t)(value - data),
-        .value_length = (uint32_t)(stop - value),
-        .name_length = (uint16_t)name_length,
-        .id = (uint8_t)id,
-    };
-    return next;
+    field->name_offset = (uint32_t)(line - data);
+    field->value_offset = (uint32_t)colon_offset + 2;
+    field->value_length = (uint32_t)(length - name_length) - 2;
+    field->name_length = (uint16_t)name_length;
+    field->id = (uint8_t)id;
+    field->repeated = 0;
+    /* Nearly always exactly one space stands around the value, in front of it. */
+    if (UVH_UNLIKELY(colon[1] != ' ' || (unsigned char)colon[2] <= ' ' || (unsigned char)stop[-1] <= ' '))
+        trim(field, data, colon, stop);
+    return stop + 2;
 }
 
-/* Field lines from offset head->size up to the empty line. DONE: head->size counts that; MORE: it is the offset of the first incomplete
- * line. */
-static inline uvhttp_parse_result_t parse_fields(struct uvh_lines *lines, uvhttp_head_t *head,
-                                                 const char *data, const char *end, uint32_t max_fields,
-                                                 bool behind_start_line)
+/* Field lines from `line` up to the empty line, of which head->field_count are there already. DONE: head->size counts the empty line; MORE: it
+ * is the offset of the first incomplete line. */
+static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *lines, uvhttp_head_t *head,
+                                                            const char *data, const char *line,
+                                                            const char *end, uint32_t max_fields)
+{
+    uvhttp_field_t *field = head->fields + head->field_count;
+    uvhttp_field_t *last =
+        head->fields + (max_fields < head->field_capacity ? max_fields : head->field_capacity);
+    while (!is_empty_line(line, end)) {
+        const char *next = field < last ? take_line(lines, data, line, field) : NULL;
+        if (UVH_UNLIKELY(next == NULL)) {
+            head->field_count = (uint16_t)(field - head->fields);
+            return uvh_h1_judge_line(head, data, line, end, field >= last);
+        }
+        line = next;
+        uint16_t *first = &head->known[field->id];
+        /* Its value is looked at while its bytes are near; h1_framing.c does the rest. */
+        if (UVH_UNLIKELY(field->id == UVHTTP_FIELD_HOST))
+            head->host_name_length = (uint16_t)uvh_lines_reg_name(data + field->value_offset, end);
+        field++;
+        if (UVH_UNLIKELY(*first != 0 && first != head->known))
+            head->fields[*first - 1].repeated = 1;
+        else /* that of unknown names is cleared below: cheaper than asking */
+            *first = (uint16_t)(field - head->fields);
+    }
+    head->field_count = (uint16_t)(field - head->fields);
+    head->size = (uint32_t)(line + 2 - data);
+    head->known[UVHTTP_FIELD_OTHER] = 0;
+    return UVHTTP_PARSE_DONE;
+}
+
+/* Field lines from offset head->size on, of a head that has come piece by piece, or whose start line is unusual, or that has none. */
+static UVH_NEVER_INLINE uvhttp_parse_result_t resume_trailers(uvhttp_head_t *head, const char *data,
+                                                              const char *end,
+                                                              const uvhttp_head_limits_t *limits)
 {
     /* Nothing new is complete before the next LF; what was searched for it is not searched again. */
     if (head->scanned > head->size && uvh_scan_line_feed(data + head->scanned, end) == end)
         return UVHTTP_PARSE_MORE;
-    const char *line = data + head->size;
-    uvhttp_field_t *fields = head->fields;
-    uint32_t capacity = max_fields < head->field_capacity ? max_fields : head->field_capacity;
-    uint32_t count = head->field_count;
-    const char *next = NULL;
-    while (end - line >= 2) {
-        if (is_line_end(line)) {
-            head->field_count = (uint16_t)count;
-            head->size = (uint32_t)(line + 2 - data);
-            head->known[UVHTTP_FIELD_OTHER] = 0; /* written below for unknown names, to save a branch */
-            return UVHTTP_PARSE_DONE;
-        }
-        if (count >= capacity ||
-            (next = take_line(lines, data, line, end, &fields[count], behind_start_line)) == NULL)
-            break;
-        line = next;
-        uint16_t *first = &head->known[fields[count].id];
-        count++;
-        if (*first == 0)
-            *first = (uint16_t)count;
-        else
-            fields[*first - 1].repeated = fields[*first - 1].id != UVHTTP_FIELD_OTHER;
-    }
-    head->field_count = (uint16_t)count;
-    return uvh_h1_judge_line(head, data, line, end, count >= capacity);
-}
-
-static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data, const char *end,
-                                           const uvhttp_head_limits_t *limits)
-{
-    uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
     struct uvh_lines lines;
     uvh_lines_begin(&lines, data + head->size, end);
-    if (head->target_offset == 0)
-        result = parse_method(head, data, end);
-    if (result == UVHTTP_PARSE_DONE && head->target_length == 0)
-        result = parse_target(&lines, head, data, end, limits->max_target);
-    if (result == UVHTTP_PARSE_DONE && head->size == 0)
-        result = parse_request_version(head, data, end);
-    if (result != UVHTTP_PARSE_DONE)
-        return result;
-    return parse_fields(&lines, head, data, end, limits->max_fields, true);
+    return parse_fields(&lines, head, data, data + head->size, end, limits->max_fields);
 }
 
-/* The usual beginning of a status line, all of it there. */
-static inline bool is_status_1_1(const char *p)
+static UVH_NEVER_INLINE uvhttp_parse_result_t resume_request(uvhttp_head_t *head, const char *data,
+                                                             const char *end,
+                                                             const uvhttp_head_limits_t *limits)
 {
-    return is_http_1_1(p) && p[8] == ' ' && uvh_chars_is(p[9], UVH_CHAR_DIGIT) &&
-           uvh_chars_is(p[10], UVH_CHAR_DIGIT) && uvh_chars_is(p[11], UVH_CHAR_DIGIT) && p[12] == ' ';
+    uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
+    if (head->size == 0)
+        result = uvh_h1_judge_request_line(head, data, end, limits->max_target);
+    return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
 }
 
-static inline uvhttp_parse_result_t parse_status_line(struct uvh_lines *lines, uvhttp_head_t *head,
-                                                      const char *data, const char *end)
+static UVH_NEVER_INLINE uvhttp_parse_result_t resume_response(uvhttp_head_t *head, const char *data,
+                                                              const char *end,
+                                                              const uvhttp_head_limits_t *limits)
 {
-    head->minor_version = 1;
-    if (end - data < UVH_H1_STATUS_LENGTH || !is_status_1_1(data)) {
-        uvhttp_parse_result_t result = uvh_h1_judge_status(head, data, end);
-        if (result != UVHTTP_PARSE_DONE)
-            return result;
-    }
-    const char *phrase = data + UVH_H1_STATUS_LENGTH;
-    /* As for field lines: nothing new is complete before the next LF. */
-    if (head->scanned > UVH_H1_STATUS_LENGTH && uvh_scan_line_feed(data + head->scanned, end) == end)
-        return UVHTTP_PARSE_MORE;
-    const char *stop = uvh_lines_value_end(lines, phrase);
-    if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
-        return uvh_h1_judge_phrase(head, data, stop, end);
-    head->status = (uint16_t)((data[9] - '0') * 100 + (data[10] - '0') * 10 + (data[11] - '0'));
-    head->reason_phrase_offset = UVH_H1_STATUS_LENGTH;
-    head->reason_phrase_length = (uint32_t)(stop - phrase);
-    head->size = (uint32_t)(stop + 2 - data);
+    uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
+    if (head->size == 0)
+        result = uvh_h1_judge_status_line(head, data, end);
+    return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
+}
+
+/* Before a parse function takes [data, end), what the limits let count of an input. A vector back end leaves what is too short for its loads to the
+ * portable one, and that one a copy with bytes in front to its resume function. */
+#define UVH_H1_RESUME(part, too_large)                                                \
+    ((size_t)UVH_LINES_SLACK > (size_t)UVH_SWAR_SLACK && end - data < UVH_LINES_SLACK \
+         ? uvh_h1_backend_swar.part(head, data, length, limits)                       \
+         : uvh_h1_resume(resume_##part, UVHTTP_REASON_##too_large, head, data, end, limits))
+
+static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data, size_t length,
+                                           const uvhttp_head_limits_t *limits)
+{
+    const char *end = data + (length < limits->max_size ? length : limits->max_size);
+    struct uvh_lines lines;
+    head->base = data;
+    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SLACK))
+        return UVH_H1_RESUME(request, HEAD_TOO_LARGE);
+    uvh_lines_begin_message(&lines, data, end);
+    if (!take_request_line(&lines, head, data, end, limits->max_target))
+        return UVH_H1_RESUME(request, HEAD_TOO_LARGE);
+    uvhttp_parse_result_t result =
+        parse_fields(&lines, head, data, data + head->size, end, limits->max_fields);
+    if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
+        return uvh_h1_unfinished(result, UVHTTP_REASON_HEAD_TOO_LARGE, head, (size_t)(end - data), limits);
     return UVHTTP_PARSE_DONE;
 }
 
-static uvhttp_parse_result_t parse_response(uvhttp_head_t *head, const char *data, const char *end,
+static uvhttp_parse_result_t parse_response(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
+    const char *end = data + (length < limits->max_size ? length : limits->max_size);
     struct uvh_lines lines;
-    uvh_lines_begin(&lines, data + head->size, end);
-    if (head->size == 0) {
-        uvhttp_parse_result_t result = parse_status_line(&lines, head, data, end);
-        if (result != UVHTTP_PARSE_DONE)
-            return result;
-    }
-    return parse_fields(&lines, head, data, end, limits->max_fields, true);
+    head->base = data;
+    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SLACK))
+        return UVH_H1_RESUME(response, HEAD_TOO_LARGE);
+    uvh_lines_begin(&lines, data, end);
+    if (!take_status_line(&lines, head, data))
+        return UVH_H1_RESUME(response, HEAD_TOO_LARGE);
+    uvhttp_parse_result_t result =
+        parse_fields(&lines, head, data, data + head->size, end, limits->max_fields);
+    if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
+        return uvh_h1_unfinished(result, UVHTTP_REASON_HEAD_TOO_LARGE, head, (size_t)(end - data), limits);
+    return UVHTTP_PARSE_DONE;
 }
 
-static uvhttp_parse_result_t parse_trailers(uvhttp_head_t *head, const char *data, const char *end,
+static uvhttp_parse_result_t parse_trailers(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
-    struct uvh_lines lines;
-    uvh_lines_begin(&lines, data + head->size, end);
-    return parse_fields(&lines, head, data, end, limits->max_fields, false);
+    const char *end = data + (length < limits->max_size ? length : limits->max_size);
+    head->base = data;
+    return UVH_H1_RESUME(trailers, TRAILER_TOO_LARGE);
 }
 
 const struct uvh_h1_backend UVH_H1_BACKEND = {
     .name = UVH_H1_BACKEND_NAME,
-    .slack = UVH_LINES_SLACK,
     .request = parse_request,
     .response = parse_response,
     .trailers = parse_trailers,

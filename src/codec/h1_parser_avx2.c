@@ -8,8 +8,8 @@
 #pragma GCC target("avx2,bmi,bmi2,lzcnt")
 #endif
 
-#define UVH_LINES_HEADER    "codec/lines_blocks.h"
-#define UVH_BLOCK_HEADER    "codec/block_avx2.h"
+#define UVH_LINES_HEADER    "codec/lines_vectors.h"
+#define UVH_VECTOR_HEADER   "codec/vector_avx2.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_avx2
 #define UVH_H1_BACKEND_NAME "avx2"
 #include "codec/h1_parser.h"

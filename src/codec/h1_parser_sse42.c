@@ -3,13 +3,13 @@
 #if defined(__x86_64__)
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("sse4.2,popcnt"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("sse4.2"))), apply_to = function)
 #else
-#pragma GCC target("sse4.2,popcnt")
+#pragma GCC target("sse4.2")
 #endif
 
-#define UVH_LINES_HEADER    "codec/lines_blocks.h"
-#define UVH_BLOCK_HEADER    "codec/block_sse42.h"
+#define UVH_LINES_HEADER    "codec/lines_vectors.h"
+#define UVH_VECTOR_HEADER   "codec/vector_sse42.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_sse42
 #define UVH_H1_BACKEND_NAME "sse42"
 #include "codec/h1_parser.h"

@@ -2,6 +2,10 @@
 #ifndef UVH_CODEC_LINES_SWAR_H
 #define UVH_CODEC_LINES_SWAR_H
 
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "codec/chars.h"
 #include "codec/scan_swar.h"
 
 enum { UVH_LINES_CHECK_NAMES = 0, UVH_LINES_SLACK = UVH_SWAR_SLACK };
@@ -10,24 +14,39 @@ struct uvh_lines {
     const char *end;
 };
 
-static inline void uvh_lines_begin(struct uvh_lines *lines, const char *p, const char *end)
+static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p, const char *end)
 {
     (void)p;
     lines->end = end;
 }
 
-static inline const char *uvh_lines_name_end(struct uvh_lines *lines, const char *p)
+static UVH_ALWAYS_INLINE void uvh_lines_begin_message(struct uvh_lines *lines, const char *p, const char *end)
 {
-    return uvh_scan_colon(p, lines->end);
+    uvh_lines_begin(lines, p, end);
 }
 
-static inline const char *uvh_lines_value_end(struct uvh_lines *lines, const char *p)
+static UVH_ALWAYS_INLINE bool uvh_lines_measure_status(struct uvh_lines *lines, const char *line,
+                                                       size_t *length)
 {
-    return uvh_scan_value(p, lines->end);
+    const char *stop = uvh_scan_value(line, lines->end);
+    *length = (size_t)(stop - line);
+    return lines->end - stop >= 2;
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_measure(struct uvh_lines *lines, const char *line,
+                                                size_t *name_length, size_t *length)
+{
+    const char *colon = uvh_scan_colon(line, lines->end);
+    if (colon == lines->end || colon - line > UINT16_MAX)
+        return false;
+    const char *stop = uvh_scan_value(colon + 1, lines->end);
+    *name_length = (size_t)(colon - line);
+    *length = (size_t)(stop - line);
+    return lines->end - stop >= 2;
 }
 
 /* The first '?' in [p, stop), or NULL. Words may be loaded across `stop`, but not across `end`. */
-static inline const char *uvh_lines_query_mark(const char *p, const char *stop, const char *end)
+static UVH_ALWAYS_INLINE const char *uvh_lines_question(const char *p, const char *stop, const char *end)
 {
     for (; p < stop && end - p >= 8; p += 8) {
         uint64_t matches = uvh_swar_match_byte(uvh_swar_load(p), '?');
@@ -43,13 +62,20 @@ static inline const char *uvh_lines_query_mark(const char *p, const char *stop, 
     return NULL;
 }
 
-static inline const char *uvh_lines_target_end(struct uvh_lines *lines, const char *p, const char **mark)
+static UVH_ALWAYS_INLINE const char *uvh_lines_target_end(const struct uvh_lines *lines, const char *p,
+                                                          const char **question)
 {
     const char *stop = uvh_scan_target(p, lines->end);
-    const char *query = uvh_lines_query_mark(p, stop, lines->end);
-    if (query != NULL)
-        *mark = query;
+    *question = uvh_lines_question(p, stop, lines->end);
     return stop;
+}
+
+static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)
+{
+    const char *start = p;
+    while (p < end && uvh_chars_is(*p, UVH_CHAR_REG_NAME))
+        p++;
+    return (size_t)(p - start);
 }
 
 #endif

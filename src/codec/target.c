@@ -1,6 +1,6 @@
 /* Percent-encoding and dot segments of paths (RFC 3986 sections 2.1, 3.3 and 5.2.4). Guarantees that a
  * normalized path names nothing above its root, however the dots were spelled, and that nothing is decoded
- * twice. Called by http/request.c for paths that are not normal. */
+ * twice. Called by http/request.c for paths that are not normal and for parameters, by form.c, and by users of the parser alone. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -40,6 +40,35 @@ ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus)
         p++;
     }
     return out - output;
+}
+
+/* Every byte, so that a decoded one has an address. */
+#define BYTES4(n)  (n), (n) + 1, (n) + 2, (n) + 3
+#define BYTES16(n) BYTES4(n), BYTES4((n) + 4), BYTES4((n) + 8), BYTES4((n) + 12)
+#define BYTES64(n) BYTES16(n), BYTES16((n) + 16), BYTES16((n) + 32), BYTES16((n) + 48)
+static const unsigned char every_byte[256] = {BYTES64(0), BYTES64(64), BYTES64(128), BYTES64(192)};
+
+int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
+{
+    const char *start = rest->base;
+    *piece = (uvhttp_slice_t){NULL, 0};
+    if (rest->length == 0)
+        return 0;
+    const char *end = start + rest->length;
+    const char *p = start;
+    while (p < end && *p != '%' && !(*p == '+' && plus))
+        p++;
+    if (p > start) {
+        *piece = (uvhttp_slice_t){start, (size_t)(p - start)};
+    } else {
+        int byte = *p == '+' ? ' ' : decode_escape(p, end);
+        if (byte < 0)
+            return -1;
+        *piece = (uvhttp_slice_t){(const char *)&every_byte[byte], 1};
+        p += *p == '+' ? 1 : 3;
+    }
+    *rest = (uvhttp_slice_t){p, (size_t)(end - p)};
+    return 1;
 }
 
 /* Decodes the segment at `*p` up to the next '/' or `end` to `out`; NULL for a bad escape. An encoded '/'

@@ -150,6 +150,10 @@ def assert_refused(project, check, name, text, *words):
     ("examples/inside.c", '#include "base/text.h"\n', ["examples may not include base"]),
     ("include/uvhttp/loop.h", "#include <uv.h>\n", ["public may not include <uv.h>"]),
     ("include/uvhttp/private.h", '#include "base/text.h"\n', ["public may not include base"]),
+    ("include/uvhttp.hpp", "#include <array>\n#include <unistd.h>\n", ["public may not include <unistd.h>"]),
+    ("include/uvhttp.hpp", "#include <uv.h>\n", ["public may not include <uv.h>"]),
+    ("include/uvhttp/standard.h", "#include <array>\n", ["public may not include <array>"]),
+    ("examples/inside.cpp", '#include "base/text.h"\n', ["examples may not include base"]),
     ("src/base/near.c", '#include "text.h"\n', ["written from src/"]),
     ("src/base/gone.c", "#include <uvhttp/gone.h>\n", ["there is no <uvhttp/gone.h>"]),
     ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the folder extras"]),
@@ -265,6 +269,8 @@ def test_hygiene_leaves_fuzz_inputs_alone(project):
     ("include/uvhttp/bad.h", "size_t uvhttp_size(void);\n", ["gcc -std=c11", "g++ -std=c++17", "g++ -std=c++20"]),
     ("include/uvhttp/bad.h", "struct uvhttp_x {\n    int class;\n};\n", ["g++ -std=c++17", "g++ -std=c++20"]),
     ("include/uvhttp/bad.h", "static inline int *uvhttp_x(void *p)\n{\n    return p;\n}\n", ["g++ -std=c++17"]),
+    ("include/uvhttp.hpp", "inline std::size_t bad() { return 1; }\n", ["g++ -std=c++20"]),
+    ("include/uvhttp.hpp", "inline int bad(long wide) { return wide; }\n", ["g++ -std=c++20"]),
     ("src/codec/bad.h", "uint32_t uvh_number(void);\n", ["gcc -std=c11"]),
     ("app/bad.h", "#include <uvhttp/types.h>\nbool f(void);\n", ["gcc -std=c11"]),
 ])
@@ -272,14 +278,20 @@ def test_headers_must_compile_alone(project, name, text, words):
     assert_refused(project, "headers", name, text, "does not compile alone", *words)
 
 
-def test_format_is_checked(project):
-    assert_refused(project, "format", "src/base/bad.c", "int  a;\n", "src/base/bad.c:1: not formatted")
+@pytest.mark.parametrize("name", ["src/base/bad.c", "include/uvhttp.hpp", "tests/unit/test_bad.cpp"])
+def test_format_is_checked(project, name):
+    assert_refused(project, "format", name, "int  a;\n", f"{name}:1: not formatted")
 
 
 def test_clang_must_accept_the_sources(project):
     # GCC has no such warning.
     bad = "int uvh_bad(int number);\n\nint uvh_bad(int number)\n{\n    number = number;\n    return number;\n}\n"
     assert_refused(project, "clang", "src/base/bad.c", bad, "self-assign")
+
+
+def test_clang_must_accept_the_sources_in_cpp(project):
+    bad = "int bad(long wide);\n\nint bad(long wide)\n{\n    return static_cast<int>(wide) + wide;\n}\n"
+    assert_refused(project, "clang", "tests/unit/test_bad.cpp", bad, "implicit conversion")
 
 
 def build_libraries(project, extra=""):

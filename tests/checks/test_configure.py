@@ -42,6 +42,28 @@ def test_a_missing_mimalloc_is_named_by_its_package(tmp_path):
     assert "Debian package: libmimalloc-dev" in configure(tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_mimalloc=ON")
 
 
+def test_a_missing_cpp_compiler_is_named_by_its_package(tmp_path):
+    assert "Debian package: g++" in configure(tmp_path, CXX=str(tmp_path / "none"))
+
+
+def configured_targets(tmp_path, *options, **environment):
+    result = subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options], capture_output=True,
+                            text=True, env={**os.environ, **environment})
+    assert result.returncode == 0, result.stderr
+    listed = subprocess.run(["ninja", "-C", tmp_path / "build", "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    return listed.stdout
+
+
+def test_libraries_and_program_need_no_cpp_compiler(tmp_path):
+    none = str(tmp_path / "none")
+    library = configured_targets(tmp_path / "library", "-DBUILD_TESTING=OFF", "-DUVHTTP_BUILD_EXTRAS=OFF", CXX=none)
+    assert "CXX_COMPILER" not in library and "dist/lib/libuvhttp.so:" in library
+    # As `./dev serve` configures, on a machine without C++; and then with it, as `./dev test` does in the same folder.
+    program = configured_targets(tmp_path, "-DBUILD_TESTING=OFF", CXX=none)
+    assert "dist/bin/uvhttp:" in program and "dist/bin/parse_ring:" not in program
+    assert "dist/bin/parse_ring:" in configured_targets(tmp_path, "-DBUILD_TESTING=ON")
+
+
 @pytest.mark.parametrize("options, words", [
     (["-DUVHTTP_SANITIZER=address"], "'address'; allowed are asan, tsan, fuzz"),
     (["-DUVHTTP_SANITIZER=asan"], "-DBUILD_WITH_MIMALLOC=OFF"),

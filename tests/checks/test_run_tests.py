@@ -115,11 +115,11 @@ def test_what_a_test_left_running_is_ended(tmp_path):
 
 def test_a_test_that_nobody_runs_is_found(tmp_path):
     for name in ("unit/test_a.c", "wire/test_a.py", "wire/raw.py", "unit/test_b.py", "wire/test_b.c", "wire/deep/test_c.py",
-                 "new/test_d.c", "test_e.py"):
+                 "new/test_d.c", "test_e.py", "unit/test_f.cpp", "wire/test_g.cpp"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert run_tests.unknown_tests(tmp_path) == ["new/test_d.c", "test_e.py", "unit/test_b.py", "wire/deep/test_c.py",
-                                                 "wire/test_b.c"]
+                                                 "wire/test_b.c", "wire/test_g.cpp"]
 
 
 def test_the_line_is_as_promised():

@@ -64,6 +64,14 @@ def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
     assert system.asked.read_text() == "install -y -q --no-install-recommends libmimalloc-dev\n"
 
 
+def test_a_cargo_from_elsewhere_will_do(tmp_path):
+    system = System(tmp_path, [*SERVE, "libcmocka-dev", "python3"])
+    system.add("cargo", "exit 0")
+    result = system.setup("bench-parser")
+    assert result.returncode == 1
+    assert "    apt-get install --no-install-recommends libhttp-parser-dev\n" in result.stderr
+
+
 def test_old_package_lists_are_read_again(tmp_path):
     apt = 'if [ "$1" = update ]; then touch updated; fi; [ -e updated ] || exit 100'
     system = System(tmp_path, SERVE[:-1], "0", apt=apt)

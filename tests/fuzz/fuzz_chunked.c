@@ -1,63 +1,94 @@
-/* Chunked bodies. The first byte chooses how the rest is cut, the second the limit of extensions. Holds:
- * cut or whole, the data, the verdict and what is consumed are the same; pieces lie within what was
- * consumed; every call with bytes at hand makes progress or ends. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+/* Chunked bodies. The first byte chooses how the rest is cut, the second the limit of extensions. Holds: whole, cut, byte by byte and in
+ * place, the data, the verdict and what is consumed are those of the reference parser; pieces lie within what was consumed, data
+ * that is moved together is no longer than it; every call with bytes at hand makes progress or ends. */
+#include "fuzz/fuzz_check.h"
+#include "reference/chunked.h"
 
-#include <uvhttp/parser.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
+/* What has come out so far. */
 struct outcome {
     uvhttp_parse_result_t result;
-    unsigned reason;
     size_t used;
-    size_t data_size;
-    uint64_t sum; /* of the data, by place */
+    size_t length;
+    char *data; /* room for the whole input */
 };
 
-static void require(bool holds)
+static void take(struct outcome *outcome, const char *bytes, size_t length)
 {
-    if (!holds)
-        abort();
+    if (length > 0)
+        memcpy(outcome->data + outcome->length, bytes, length);
+    outcome->length += length;
 }
 
-static struct outcome decode(const char *data, size_t size, size_t step, uint32_t max_extension)
+static void stream(uvhttp_chunked_t *decoder, struct outcome *outcome, const char *data, size_t length)
 {
-    struct outcome outcome = {UVHTTP_PARSE_MORE, 0, 0, 0, 0};
-    uvhttp_chunked_t decoder;
-    uvhttp_chunked_init(&decoder, max_extension);
-    while (outcome.result == UVHTTP_PARSE_MORE && outcome.used < size) {
-        size_t length = size - outcome.used < step ? size - outcome.used : step;
+    size_t done = 0;
+    while (outcome->result == UVHTTP_PARSE_MORE && done < length) {
         size_t consumed;
         uvhttp_slice_t piece;
-        char *copy = malloc(length);
-        require(copy != NULL);
-        memcpy(copy, data + outcome.used, length);
-        outcome.result = uvhttp_chunked_decode(&decoder, copy, length, &consumed, &piece);
-        require(consumed <= length && (consumed > 0 || outcome.result == UVHTTP_PARSE_BAD));
+        outcome->result = uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
+        require(consumed <= length - done && (consumed > 0 || outcome->result == UVHTTP_PARSE_BAD));
         if (piece.length > 0)
-            require(piece.base >= copy && piece.base + piece.length == copy + consumed);
-        for (size_t i = 0; i < piece.length; i++)
-            outcome.sum = outcome.sum * 31 + (unsigned char)piece.base[i];
-        outcome.data_size += piece.length;
-        outcome.used += consumed;
+            require(piece.base >= data + done && piece.base + piece.length == data + done + consumed);
+        take(outcome, piece.base, piece.length);
+        done += consumed;
+    }
+    outcome->used += done;
+}
+
+static void in_place(uvhttp_chunked_t *decoder, struct outcome *outcome, char *data, size_t length)
+{
+    size_t consumed;
+    size_t body;
+    outcome->result = uvhttp_chunked_decode_in_place(decoder, data, length, &consumed, &body);
+    require(consumed <= length && body <= consumed);
+    require(outcome->result != UVHTTP_PARSE_MORE || consumed == length);
+    take(outcome, data, body);
+    outcome->used += consumed;
+}
+
+static void check(const struct reference_chunked *expected, const char *data, size_t size, size_t step,
+                  uint32_t max_extension, bool moved)
+{
+    struct outcome outcome = {UVHTTP_PARSE_MORE, 0, 0, malloc(size)};
+    uvhttp_chunked_t decoder;
+    require(outcome.data != NULL);
+    uvhttp_chunked_init(&decoder, max_extension);
+    for (size_t at = 0; at < size && outcome.result == UVHTTP_PARSE_MORE; at += step) {
+        size_t length = size - at < step ? size - at : step;
+        char *copy = exact_copy(data + at, length);
+        if (moved)
+            in_place(&decoder, &outcome, copy, length);
+        else
+            stream(&decoder, &outcome, copy, length);
+        require(outcome.result != UVHTTP_PARSE_MORE || outcome.used == at + length);
         free(copy);
     }
-    outcome.reason = decoder.reason;
-    require((outcome.result == UVHTTP_PARSE_BAD) == (outcome.reason != 0));
-    return outcome;
+    const char *how = moved ? "in place" : "streaming";
+    require_same(outcome.result != expected->result ? "the result" : NULL, how);
+    require_same(decoder.reason != (unsigned)expected->reason ? "the reason" : NULL, how);
+    require_same(outcome.used != expected->consumed ? "what is consumed" : NULL, how);
+    bool same =
+        outcome.length == expected->data_length && memcmp(outcome.data, expected->data, outcome.length) == 0;
+    require_same(same ? NULL : "the data", how);
+    free(outcome.data);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 3)
         return 0;
+    const char *text = (const char *)data + 2;
+    size_t length = size - 2;
+    size_t step = data[0] % 32 + 1u;
     uint32_t max_extension = data[1] & 1 ? 8 : 256;
-    struct outcome whole = decode((const char *)data + 2, size - 2, size, max_extension);
-    struct outcome cut = decode((const char *)data + 2, size - 2, data[0] % 32 + 1u, max_extension);
-    require(whole.result == cut.result && whole.reason == cut.reason && whole.used == cut.used);
-    require(whole.data_size == cut.data_size && whole.sum == cut.sum);
+    struct reference_chunked expected = {.data = malloc(length)};
+    require(expected.data != NULL);
+    reference_chunked_decode(&expected, text, length, max_extension);
+    for (int moved = 0; moved < 2; moved++) {
+        check(&expected, text, length, length, max_extension, moved);
+        check(&expected, text, length, step, max_extension, moved);
+        check(&expected, text, length, 1, max_extension, moved);
+    }
+    free(expected.data);
     return 0;
 }

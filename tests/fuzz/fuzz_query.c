@@ -1,56 +1,120 @@
-/* Queries and percent-decoding. Holds: pairs lie in the query in order and hold no separator; decoding
- * never grows; in place gives the same; encoding everything and decoding gives the bytes back. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+/* Queries, forms and percent-encoding. Holds: pairs are those of the reference parser and lie in the query in order; decoding gives what the
+ * reference gives, never grows, and is the same in place and piece by piece; a form is its query, decoded; encoding everything and
+ * decoding gives the bytes back. */
+#include "fuzz/fuzz_check.h"
+#include "reference/text.h"
 
-#include <uvhttp/parser.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
+static void check_query(uvhttp_slice_t query)
 {
-    if (!holds)
-        abort();
-}
-
-static void walk(uvhttp_slice_t query)
-{
-    uvhttp_slice_t rest = query;
-    uvhttp_slice_t name;
-    uvhttp_slice_t value;
+    uvhttp_slice_t rest[2] = {query, query};
+    uvhttp_slice_t name[2];
+    uvhttp_slice_t value[2];
     const char *reached = query.base;
-    while (uvhttp_query_next(&rest, &name, &value)) {
-        require(name.base >= reached && memchr(name.base, '=', name.length) == NULL);
-        require(memchr(name.base, '&', name.length) == NULL);
-        reached = name.base + name.length;
-        if (value.base != NULL) {
-            require(value.base == reached + 1 && memchr(value.base, '&', value.length) == NULL);
-            reached = value.base + value.length;
+    while (uvhttp_query_next(&rest[0], &name[0], &value[0])) {
+        require(reference_query_next(&rest[1], &name[1], &value[1]));
+        require(name[0].base == name[1].base && name[0].length == name[1].length);
+        require(value[0].base == value[1].base && value[0].length == value[1].length);
+        require(name[0].base >= reached && slice_within(name[0], query));
+        reached = name[0].base + name[0].length;
+        if (value[0].base != NULL) {
+            require(value[0].base == reached + 1 && slice_within(value[0], query));
+            reached = value[0].base + value[0].length;
         }
-        require(reached <= query.base + query.length && rest.base + rest.length == query.base + query.length);
     }
-    require(rest.length == 0);
+    require(rest[0].length == 0 && !reference_query_next(&rest[1], &name[1], &value[1]));
 }
 
-static void decode(uvhttp_slice_t text, bool plus)
+/* The pieces of `text` are `decoded`, up to a malformed escape at `bad` if `length` is negative. */
+static void check_pieces(uvhttp_slice_t text, bool plus, const char *decoded, ptrdiff_t length, size_t bad)
 {
-    char *output = malloc(text.length);
-    char *in_place = malloc(text.length);
-    require(output != NULL && in_place != NULL);
-    memcpy(in_place, text.base, text.length);
-    ptrdiff_t length = uvhttp_percent_decode(text, output, plus);
+    uvhttp_slice_t rest = text;
+    uvhttp_slice_t piece;
+    size_t done = 0;
+    int more;
+    while ((more = uvhttp_percent_next(&rest, plus, &piece)) > 0) {
+        require(piece.length > 0 && done + piece.length <= text.length);
+        require(memcmp(piece.base, decoded + done, piece.length) == 0);
+        done += piece.length;
+    }
+    if (length < 0)
+        require(more == -1 && rest.base == text.base + bad);
+    else
+        require(more == 0 && rest.length == 0 && done == (size_t)length);
+}
+
+static void check_percent(uvhttp_slice_t text, bool plus)
+{
+    char *expected = exact_copy(text.base, text.length);
+    char *output = exact_copy(text.base, text.length);
+    char *in_place = exact_copy(text.base, text.length);
+    size_t bad = 0;
+    ptrdiff_t length = reference_percent(text, plus, expected, &bad);
     require(length <= (ptrdiff_t)text.length);
+    require(uvhttp_percent_decode(text, output, plus) == length);
     require(uvhttp_percent_decode((uvhttp_slice_t){in_place, text.length}, in_place, plus) == length);
     if (length > 0)
-        require(memcmp(in_place, output, (size_t)length) == 0);
+        require(memcmp(output, expected, (size_t)length) == 0 &&
+                memcmp(in_place, expected, (size_t)length) == 0);
+    check_pieces(text, plus, expected, length, bad);
+    free(expected);
     free(output);
     free(in_place);
 }
 
+/* `decoded` is what `raw` stands for; false when its escapes are malformed. */
+static bool stands_for(uvhttp_slice_t raw, uvhttp_slice_t decoded)
+{
+    char *expected = exact_copy(raw.base, raw.length);
+    size_t bad;
+    ptrdiff_t length = reference_percent(raw, true, expected, &bad);
+    if (length >= 0)
+        require(slice_equal(decoded, (uvhttp_slice_t){expected, (size_t)length}));
+    free(expected);
+    return length >= 0;
+}
+
+static bool well_formed(uvhttp_slice_t raw)
+{
+    char *scratch = exact_copy(raw.base, raw.length);
+    size_t bad;
+    bool valid = reference_percent(raw, true, scratch, &bad) >= 0;
+    free(scratch);
+    return valid;
+}
+
+static void check_form(uvhttp_slice_t form, bool in_place)
+{
+    char *copy = exact_copy(form.base, form.length);
+    char *room = exact_copy(form.base, form.length);
+    uvhttp_slice_t raw = form;
+    uvhttp_slice_t rest = {copy, form.length};
+    for (;;) {
+        uvhttp_slice_t raw_name;
+        uvhttp_slice_t raw_value;
+        uvhttp_slice_t name;
+        uvhttp_slice_t value;
+        char *scratch = in_place ? copy + form.length - rest.length : room + form.length - rest.length;
+        size_t before = rest.length;
+        int result = uvhttp_form_next(&rest, scratch, &name, &value);
+        require(rest.base + rest.length == copy + form.length && rest.length <= before);
+        if (!reference_query_next(&raw, &raw_name, &raw_value)) {
+            require(result == 0 && rest.length == 0);
+            break;
+        }
+        if (!well_formed(raw_name) || !well_formed(raw_value)) {
+            require(result == -1);
+            break;
+        }
+        require(result == 1 && name.length + value.length <= raw_name.length + raw_value.length);
+        require(stands_for(raw_name, name) && stands_for(raw_value, value));
+    }
+    free(copy);
+    free(room);
+}
+
 static void there_and_back(uvhttp_slice_t text)
 {
-    char *encoded = malloc(3 * text.length);
+    char *encoded = malloc(3 * text.length + 1);
     require(encoded != NULL);
     for (size_t i = 0; i < text.length; i++) {
         unsigned char c = (unsigned char)text.base[i];
@@ -65,15 +129,13 @@ static void there_and_back(uvhttp_slice_t text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0)
-        return 0;
-    char *copy = malloc(size);
-    require(copy != NULL);
-    memcpy(copy, data, size);
+    char *copy = exact_copy(data, size);
     uvhttp_slice_t text = {copy, size};
-    walk(text);
-    decode(text, false);
-    decode(text, true);
+    check_query(text);
+    check_form(text, false);
+    check_form(text, true);
+    check_percent(text, false);
+    check_percent(text, true);
     there_and_back(text);
     free(copy);
     return 0;

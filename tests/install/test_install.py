@@ -29,12 +29,44 @@ int main(void)
     return 0;
 }
 """
-PARSER_C = """#include <stdio.h>
+# C and C++: a message is written, goes through a ring whose seam it crosses, and is read again.
+PARSER_C = r"""#include <stdio.h>
 #include <uvhttp/parser.h>
+
+static char message[128];
+static char memory[128];
+static char gather[128];
 
 int main(void)
 {
-    printf("%d %s\\n", uvhttp_reason_status(UVHTTP_REASON_HOST_MISSING), uvhttp_reason_name(UVHTTP_REASON_HOST_MISSING));
+    uvhttp_writer_t writer;
+    uvhttp_writer_init(&writer, message, sizeof(message));
+    uvhttp_writer_request_line(&writer, "POST", "/wrap");
+    uvhttp_writer_field(&writer, "Host", "localhost");
+    uvhttp_writer_field_number(&writer, "Content-Length", 2);
+    uvhttp_writer_end(&writer);
+    uvhttp_writer_bytes(&writer, "ok", 2);
+
+    uvhttp_ring_t ring;
+    uvhttp_slice_t pieces[2];
+    uvhttp_ring_init(&ring, memory, sizeof(memory));
+    uvhttp_ring_write(&ring, gather, 101);
+    uvhttp_ring_write(&ring, message, 1);
+    uvhttp_ring_consume(&ring, 101);
+    uvhttp_ring_write(&ring, message + 1, writer.length - 1);
+    size_t count = uvhttp_ring_readable(&ring, pieces);
+
+    uvhttp_head_t head;
+    uvhttp_framing_t framing;
+    const uvhttp_head_limits_t limits = {sizeof(gather), 64, 8};
+    uvhttp_head_init(&head, NULL, 0);
+    int result = uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits);
+    uvhttp_reason_t reason = uvhttp_request_framing(&head, &framing);
+    uvhttp_ring_consume(&ring, head.size);
+    uvhttp_ring_readable(&ring, pieces);
+    printf("%d %u %d %d %.*s %.*s\n", writer.error, (unsigned)count, result, reason, UVHTTP_SLICE_ARGS(framing.path),
+           UVHTTP_SLICE_ARGS(pieces[0]));
+    printf("%d %s\n", uvhttp_reason_status(UVHTTP_REASON_HOST_MISSING), uvhttp_reason_name(UVHTTP_REASON_HOST_MISSING));
     return 0;
 }
 """
@@ -51,8 +83,10 @@ foreach(kind parser parser_static)
 endforeach()
 add_executable(cxx_uvhttp server.cc)
 target_link_libraries(cxx_uvhttp PRIVATE uvhttp::uvhttp)
+add_executable(cxx_parser parser.cc)
+target_link_libraries(cxx_parser PRIVATE uvhttp::parser)
 """
-PARSER_OUTPUT = "400 HOST_MISSING\n"
+PARSER_OUTPUT = "0 2 0 0 /wrap ok\n400 HOST_MISSING\n"
 
 
 def run(*command, **more):
@@ -82,6 +116,7 @@ def consumer(prefix, tmp_path_factory):
     (source / "server.c").write_text(SERVER_C)
     (source / "server.cc").write_text(SERVER_C)
     (source / "parser.c").write_text(PARSER_C)
+    (source / "parser.cc").write_text(PARSER_C)
     run("cmake", "-G", "Ninja", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", source / "build")
     return source / "build"
@@ -89,7 +124,7 @@ def consumer(prefix, tmp_path_factory):
 
 @pytest.mark.parametrize("program, output", [
     ("c_uvhttp", VERSION + "\n"), ("c_uvhttp_static", VERSION + "\n"), ("cxx_uvhttp", VERSION + "\n"),
-    ("c_parser", PARSER_OUTPUT), ("c_parser_static", PARSER_OUTPUT),
+    ("c_parser", PARSER_OUTPUT), ("c_parser_static", PARSER_OUTPUT), ("cxx_parser", PARSER_OUTPUT),
 ])
 def test_find_package(consumer, program, output):
     assert run(consumer / program) == output
@@ -98,7 +133,7 @@ def test_find_package(consumer, program, output):
 @pytest.mark.parametrize("program, wanted, unwanted", [
     ("c_uvhttp", ["libuvhttp.so"], []), ("c_uvhttp_static", ["libuv.so"], ["libuvhttp"]),
     ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc"]),
-    ("c_parser_static", [], ["libuv", "libmimalloc"]),
+    ("c_parser_static", [], ["libuv", "libmimalloc"]), ("cxx_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc"]),
 ])
 def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
     libraries = run("ldd", consumer / program)
@@ -149,7 +184,7 @@ def test_installed_header_compiles_alone(prefix, header, language):
 
 def test_every_public_header_is_installed_and_nothing_else(prefix):
     found = sorted(path.relative_to(prefix / "include").as_posix() for path in (prefix / "include").rglob("*") if path.is_file())
-    assert found == installed_headers()
+    assert found == sorted([*installed_headers(), "uvhttp.hpp"])
 
 
 def test_installed_program_runs(prefix):
@@ -167,3 +202,82 @@ def test_no_installed_text_names_the_build_folder(prefix):
             text = path.read_text()
             for folder in ("build", "include", "src"):
                 assert f"{ROOT}/{folder}" not in text, path
+
+
+# uvhttp.hpp, the examples of the parser and its tour
+
+
+PARSER_CPP = """#include <iostream>
+#include <uvhttp.hpp>
+
+int main()
+{
+    uvhttp::RingBuffer ring(64);
+    ring.write("GET /a HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n");
+    uvhttp::HttpRequest request;
+    auto [error, consumed] = request.fromIOVec(ring.getReadIovecs());
+    if (error || !request.isComplete())
+        return 1;
+    std::cout << request.path() << " " << request.field("host").value_or("") << " " << ring.consume(consumed) << "\\n";
+    return 0;
+}
+"""
+CONSUMER_CPP_CMAKE = """cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+find_package(uvhttp 0.1 REQUIRED)
+foreach(kind parser parser_static)
+    add_executable(cpp_${kind} main.cpp)
+    target_link_libraries(cpp_${kind} PRIVATE uvhttp::${kind})
+endforeach()
+"""
+
+
+def parser_environment(library_folder):
+    return {**os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"), "LD_LIBRARY_PATH": str(library_folder)}
+
+
+def compile_as_told(line, folder, environment):
+    """Runs a compiler line of the documentation, strictly. The prefix has a space in its name: hence eval."""
+    command = line.replace(" $(", " -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror $(")
+    run("sh", "-c", f'eval "{command}"', cwd=folder, env=environment)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_installed_cpp_header_compiles_alone(prefix, compiler):
+    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{prefix}/include",
+        "-x", "c++", "-", input="#include <uvhttp.hpp>\nuvhttp::HttpRequest request;\n")
+
+
+def test_cpp_with_find_package(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(CONSUMER_CPP_CMAKE)
+    (tmp_path / "main.cpp").write_text(PARSER_CPP)
+    run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path / "build")
+    for kind in ("parser", "parser_static"):
+        assert run(tmp_path / "build" / f"cpp_{kind}") == "/a h 28\n"
+        assert "libuv.so" not in run("ldd", tmp_path / "build" / f"cpp_{kind}")
+
+
+@pytest.mark.parametrize("source", sorted((ROOT / "examples").glob("parse_*")), ids=lambda source: source.name)
+def test_parser_examples_compile_as_they_say(prefix, library_folder, tmp_path, source):
+    shutil.copy(source, tmp_path)
+    line, = re.findall(r"^ \*     ((?:cc|c\+\+) .*)$", source.read_text(), re.M)
+    environment = parser_environment(library_folder)
+    compile_as_told(line, tmp_path, environment)
+    (tmp_path / "message").write_bytes(b"GET /seen HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert "/seen" in run(tmp_path / source.stem, tmp_path / "message", env=environment)
+
+
+@pytest.mark.parametrize("language, name, program", [("c", "tour.c", "tour"), ("cpp", "tour.cpp", "tour-cpp")])
+def test_tour_of_the_parser(prefix, library_folder, tmp_path, language, name, program):
+    """The blocks of docs/parser.md are a program that prints what the page says."""
+    page = (ROOT / "docs/parser.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
+    output = [text for kind, text in blocks if kind == "text"]
+    assert {kind for kind, _ in blocks} == {"c", "cpp", "text"} and len(output) == 2
+    (tmp_path / name).write_text("\n".join(text for kind, text in blocks if kind == language))
+    environment = parser_environment(library_folder)
+    line, = re.findall(rf"^    (c\S+ -std=\S+ {re.escape(name)} .*)$", page, re.M)
+    compile_as_told(line, tmp_path, environment)
+    assert run(tmp_path / program, env=environment).replace("\r", "") == output[language == "cpp"]

@@ -17,7 +17,9 @@ static const char *program;
 static void say_backend(const char *value, char *answer, int size)
 {
     char command[4200];
-    int length = snprintf(command, sizeof command, "UVHTTP_PARSER_BACKEND='%s' '%s' --say", value, program);
+    const char *emulator = getenv("UVHTTP_TEST_EMULATOR"); /* see tools/try_arm64.sh */
+    int length = snprintf(command, sizeof command, "UVHTTP_PARSER_BACKEND='%s' %s '%s' --say", value,
+                          emulator != NULL ? emulator : "", program);
     assert_true(length > 0 && (size_t)length < sizeof command);
     FILE *output = popen(command, "r");
     assert_non_null(output);
@@ -63,6 +65,23 @@ static void a_call_chooses(void **state)
     assert_true(uvhttp_parser_use_backend(NULL));
 }
 
+/* Where the tests are built with an emulated one too, it must not be missing among those that they compare, nor ever be the quickest. */
+static void neon_is_there_where_it_should_be(void **state)
+{
+    (void)state;
+    assert_true(uvhttp_parser_use_backend(NULL));
+#if defined(__AARCH64EL__)
+    assert_string_equal(uvhttp_parser_backend(), "neon");
+#elif defined(UVH_NEON_EMULATED)
+    assert_string_not_equal(uvhttp_parser_backend(), "neon");
+    assert_true(uvhttp_parser_use_backend("neon"));
+    assert_string_equal(uvhttp_parser_backend(), "neon");
+#else
+    assert_false(uvhttp_parser_use_backend("neon"));
+#endif
+    assert_true(uvhttp_parser_use_backend(NULL));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +89,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_environment_chooses),
         cmocka_unit_test(an_unknown_name_in_the_environment_is_passed_over),
         cmocka_unit_test(a_call_chooses),
+        cmocka_unit_test(neon_is_there_where_it_should_be),
     };
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "--say") == 0)

@@ -1,4 +1,4 @@
-/* The chunked decoder with random messages in random pieces. The rules themselves are in tests/vectors. */
+/* The chunked decoder with random messages in random pieces, passing through and in place. The rules themselves are in tests/vectors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,6 +92,159 @@ static void what_was_encoded_comes_back(void **state)
     }
 }
 
+/* The body in one piece in front of what was received, whatever came at once. */
+static void decoding_in_place(void **state)
+{
+    (void)state;
+    static struct message message;
+    for (int round = 0; round < 20000; round++) {
+        make_message(&message);
+        uvhttp_chunked_t decoder;
+        uvhttp_chunked_init(&decoder, 32);
+        char body[sizeof message.body];
+        size_t body_size = 0;
+        size_t used = 0;
+        uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
+        size_t behind = round % 3 == 0 ? 5 : 0; /* the trailer section, say */
+        put(&message, "\r\nabc", behind);
+        while (result == UVHTTP_PARSE_MORE) {
+            size_t size = round & 1 ? message.wire_size - used : 1 + random_below(message.wire_size - used);
+            char *received = malloc(size);
+            assert_non_null(received);
+            memcpy(received, message.wire + used, size);
+            size_t consumed = SIZE_MAX;
+            size_t kept = SIZE_MAX;
+            result = uvhttp_chunked_decode_in_place(&decoder, received, size, &consumed, &kept);
+            assert_true(kept <= consumed && consumed <= size);
+            if (result == UVHTTP_PARSE_MORE)
+                assert_int_equal(consumed, size);
+            else /* what follows the body is left alone */
+                assert_memory_equal(received + consumed, message.wire + used + consumed, size - consumed);
+            memcpy(body + body_size, received, kept);
+            body_size += kept;
+            used += consumed;
+            free(received);
+        }
+        assert_int_equal(result, UVHTTP_PARSE_DONE);
+        assert_int_equal(used, message.wire_size - behind);
+        assert_int_equal(body_size, message.body_size);
+        assert_memory_equal(body, message.body, body_size);
+    }
+}
+
+/* What was correct before the mistake is there, and the mistake is found where it is, though a plain chunk line follows. */
+static void decoding_in_place_refuses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data;
+        size_t consumed;
+        const char *body;
+        uvhttp_reason_t reason;
+    } rows[] = {
+        {"2\r\nab\r\n1\r\ncX\r\n", 11, "abc", UVHTTP_REASON_CHUNK_END      },
+        {"1\r\naX\n1\r\nb\r\n",    4,  "a",   UVHTTP_REASON_CHUNK_END      },
+        {"1\r\na\n\n1\r\nb\r\n",   4,  "a",   UVHTTP_REASON_CHUNK_END      },
+        {"1\r\na\rX1\r\nb\r\n",    5,  "a",   UVHTTP_REASON_CHUNK_END      },
+        {"1\r\na\r\r1\r\nb\r\n",   5,  "a",   UVHTTP_REASON_CHUNK_END      },
+        {"1\r\na\r\n\r\nb\r\n",    6,  "a",   UVHTTP_REASON_CHUNK_SIZE     },
+        {"1\r\na\r\n1\nb\r\n",     7,  "a",   UVHTTP_REASON_LINE_END       },
+        {"1\r\na\r\n1\rb\r\n",     8,  "a",   UVHTTP_REASON_LINE_END       },
+        {"1\r\na\r\n1X\nb\r\n",    7,  "a",   UVHTTP_REASON_CHUNK_SIZE     },
+        {"1\r\na\r\n1;\r\nb\r\n",  8,  "a",   UVHTTP_REASON_CHUNK_EXTENSION}
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uvhttp_chunked_t decoder;
+        size_t consumed;
+        size_t body;
+        char data[32];
+        snprintf(data, sizeof data, "%s", rows[i].data);
+        uvhttp_chunked_init(&decoder, 32);
+        assert_int_equal(uvhttp_chunked_decode_in_place(&decoder, data, strlen(data), &consumed, &body),
+                         UVHTTP_PARSE_BAD);
+        assert_int_equal(consumed, rows[i].consumed);
+        assert_int_equal(body, strlen(rows[i].body));
+        assert_memory_equal(data, rows[i].body, body);
+        assert_int_equal(decoder.reason, rows[i].reason);
+    }
+}
+
+/* Lines that the short cut must leave to the state machine, and those it takes: the same outcome whole and byte by byte, from memory of exactly
+ * that size. */
+static void lines_whole_and_byte_by_byte(void **state)
+{
+    (void)state;
+    static const char letters[] = "\r\n01aF;g ";
+    enum { LETTERS = sizeof letters - 1, MOST = 6 };
+    for (size_t length = 1; length <= MOST; length++) {
+        size_t count = 1;
+        for (size_t i = 0; i < length; i++)
+            count *= LETTERS;
+        for (size_t number = 0; number < count; number++) {
+            char text[MOST];
+            for (size_t i = 0, n = number; i < length; i++, n /= LETTERS)
+                text[i] = letters[n % LETTERS];
+            uvhttp_chunked_t whole;
+            uvhttp_chunked_t bytes;
+            size_t whole_used;
+            size_t whole_body;
+            size_t bytes_used = 0;
+            size_t bytes_body = 0;
+            uvhttp_chunked_init(&whole, 4);
+            uvhttp_chunked_init(&bytes, 4);
+            char *copy = malloc(length);
+            assert_non_null(copy);
+            memcpy(copy, text, length);
+            uvhttp_parse_result_t expected = UVHTTP_PARSE_MORE;
+            for (size_t i = 0; i < length && expected == UVHTTP_PARSE_MORE; i++) {
+                size_t used;
+                uvhttp_slice_t piece;
+                expected = uvhttp_chunked_decode(&bytes, text + i, 1, &used, &piece);
+                bytes_used += used;
+                bytes_body += piece.length;
+            }
+            assert_int_equal(uvhttp_chunked_decode_in_place(&whole, copy, length, &whole_used, &whole_body),
+                             expected);
+            assert_int_equal(whole_used, bytes_used);
+            assert_int_equal(whole_body, bytes_body);
+            assert_int_equal(whole.reason, bytes.reason);
+            assert_int_equal(whole.state, bytes.state);
+            if (expected == UVHTTP_PARSE_MORE)
+                assert_int_equal(whole.remaining, bytes.remaining);
+            free(copy);
+        }
+    }
+}
+
+static void the_largest_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        uint64_t remaining;
+    } rows[] = {
+        {"ffffffffffffffff\r\n",  UINT64_MAX},
+        {"0000000000000001\r\n",  1         },
+        {"00000000000000001\r\n", 0         },
+        {"10000000000000000\r\n", 0         }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uvhttp_chunked_t decoder;
+        size_t consumed;
+        uvhttp_slice_t piece;
+        bool valid = rows[i].remaining > 0;
+        uvhttp_chunked_init(&decoder, 32);
+        assert_int_equal(
+            uvhttp_chunked_decode(&decoder, rows[i].line, strlen(rows[i].line), &consumed, &piece),
+            valid ? UVHTTP_PARSE_MORE : UVHTTP_PARSE_BAD);
+        if (valid)
+            assert_true(decoder.remaining == rows[i].remaining);
+        else
+            assert_int_equal(decoder.reason, UVHTTP_REASON_CHUNK_SIZE);
+        assert_int_equal(consumed, valid ? strlen(rows[i].line) : 16);
+    }
+}
+
 static void the_end_is_final(void **state)
 {
     (void)state;
@@ -126,8 +279,9 @@ static void no_bytes_are_no_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_encoded_comes_back),
-        cmocka_unit_test(the_end_is_final),
+        cmocka_unit_test(what_was_encoded_comes_back), cmocka_unit_test(decoding_in_place),
+        cmocka_unit_test(decoding_in_place_refuses),   cmocka_unit_test(lines_whole_and_byte_by_byte),
+        cmocka_unit_test(the_largest_sizes),           cmocka_unit_test(the_end_is_final),
         cmocka_unit_test(no_bytes_are_no_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

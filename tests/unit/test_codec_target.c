@@ -71,6 +71,84 @@ static void decoding_in_place(void **state)
     assert_memory_equal(text, "/a b/c+A", 8);
 }
 
+/* Decodes piece by piece, from memory of the text's size; then says how it ended and where. */
+static void decode_by_pieces(const char *text, bool plus, char *decoded, size_t *length, int *result,
+                             size_t *left)
+{
+    size_t size = strlen(text);
+    char *copy = malloc(size + (size == 0));
+    assert_non_null(copy);
+    memcpy(copy, text, size);
+    uvhttp_slice_t rest = {copy, size};
+    uvhttp_slice_t piece;
+    *length = 0;
+    while ((*result = uvhttp_percent_next(&rest, plus, &piece)) == 1) {
+        assert_true(piece.length > 0);
+        memcpy(decoded + *length, piece.base, piece.length);
+        *length += piece.length;
+    }
+    assert_int_equal(piece.length, 0);
+    assert_ptr_equal(rest.base + rest.length, copy + size);
+    *left = rest.length;
+    free(copy);
+}
+
+/* The same bytes as decoding at once gives, or the same refusal, which tells where. */
+static void decoding_by_pieces(void **state)
+{
+    (void)state;
+    static const char letters[] = "ab+%%%44f2";
+    uint32_t seed = 5;
+    for (int round = 0; round < 200000; round++) {
+        char text[16] = {0};
+        char whole[16];
+        char decoded[16];
+        size_t length;
+        size_t left;
+        int result;
+        bool plus = round & 1;
+        for (size_t i = 0, size = (seed >> 16) % sizeof text; i < size; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            text[i] = letters[(seed >> 16) % (sizeof letters - 1)];
+        }
+        seed = seed * 1664525u + 1013904223u;
+        ptrdiff_t expected = uvhttp_percent_decode(slice_of(text), whole, plus);
+        decode_by_pieces(text, plus, decoded, &length, &result, &left);
+        assert_int_equal(result, expected < 0 ? -1 : 0);
+        if (expected < 0) {
+            assert_int_equal(text[strlen(text) - left], '%');
+            expected = uvhttp_percent_decode((uvhttp_slice_t){text, strlen(text) - left}, whole, plus);
+        }
+        assert_int_equal(length, expected);
+        assert_memory_equal(decoded, whole, length);
+    }
+}
+
+static void pieces_of_a_text(void **state)
+{
+    (void)state;
+    static const char text[] = "ab+c%2B%00d";
+    static const uvhttp_slice_t expected[] = {SLICE("ab"), SLICE(" "),  SLICE("c"),
+                                              SLICE("+"),  SLICE("\0"), SLICE("d")};
+    uvhttp_slice_t rest = SLICE(text);
+    uvhttp_slice_t piece;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_int_equal(uvhttp_percent_next(&rest, true, &piece), 1);
+        assert_int_equal(piece.length, expected[i].length);
+        assert_memory_equal(piece.base, expected[i].base, piece.length);
+    }
+    assert_int_equal(uvhttp_percent_next(&rest, true, &piece), 0);
+    rest = (uvhttp_slice_t){NULL, 0};
+    assert_int_equal(uvhttp_percent_next(&rest, true, &piece), 0);
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char escape[8];
+        snprintf(escape, sizeof escape, "%%%02x", byte);
+        rest = slice_of(escape);
+        assert_int_equal(uvhttp_percent_next(&rest, false, &piece), 1);
+        assert_int_equal((unsigned char)piece.base[0], byte);
+    }
+}
+
 static void traversal_spellings_never_leave_the_root(void **state)
 {
     (void)state;
@@ -274,7 +352,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(percent_decoding),  cmocka_unit_test(every_escape),
-        cmocka_unit_test(decoding_in_place), cmocka_unit_test(traversal_spellings_never_leave_the_root),
+        cmocka_unit_test(decoding_in_place), cmocka_unit_test(decoding_by_pieces),
+        cmocka_unit_test(pieces_of_a_text),  cmocka_unit_test(traversal_spellings_never_leave_the_root),
         cmocka_unit_test(every_short_path),  cmocka_unit_test(random_longer_paths),
         cmocka_unit_test(queries),
     };

@@ -10,9 +10,8 @@
 #include <string.h>
 
 struct vector {
-    char *name; /* file and heading */
-    char *
-        kind; /* "request", "response", "trailers", "chunked", "path" and options: the word behind the first fence */
+    char *name;  /* file and heading */
+    char *kind;  /* what the bytes are, and options: the words behind the first fence */
     char *bytes; /* decoded */
     size_t size;
     char *expected; /* the second block as it stands */

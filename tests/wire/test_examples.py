@@ -15,7 +15,7 @@ from program import Program, clean_environment
 from wire_server import SAFETY_TIMEOUT, built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.c*"))}
 SITE = ROOT / "examples" / "site"
 
 
@@ -33,10 +33,14 @@ def start():
             assert program.stop() == 0, program.log()
 
 
+def comment_lines(name, command):
+    comment = EXAMPLES[name].read_text().split("*/")[0]
+    return re.findall(rf"^ \*     ({command} .*)$", comment, re.M)
+
+
 def curl_lines(name):
     """The commands in the comment of an example."""
-    comment = (ROOT / "examples" / f"{name}.c").read_text().split("*/")[0]
-    return re.findall(r"^ \*     (curl .*)$", comment, re.M)
+    return comment_lines(name, "curl")
 
 
 def curl(line, port, folder):
@@ -48,7 +52,7 @@ def curl(line, port, folder):
 def test_every_example_is_tested():
     source = pathlib.Path(__file__).read_text()
     for name in EXAMPLES:
-        assert curl_lines(name), f"{name}.c has no curl line"
+        assert comment_lines(name, "printf" if name.startswith("parse_") else "curl"), f"{name} says no command to try it"
         assert f"def test_{name}" in source, name
 
 
@@ -220,6 +224,197 @@ def test_later_a_second_signal_aborts(start):
         program.send_signal(15)
         assert program.wait() == 0
     assert program.output.count("the client did not wait") == 1
+
+
+# parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output
+
+
+def parse(name, message, *arguments):
+    """(exit code, output, errors) of an example that reads a message from its standard input."""
+    done = subprocess.run([built(name), *map(str, arguments)], input=message, capture_output=True,
+                          timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def parse_as_its_comment_says(name):
+    """The same for each command in its comment."""
+    folder = pathlib.Path(built(name)).parent
+    for line in comment_lines(name, "printf"):
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=folder, timeout=3 * SAFETY_TIMEOUT)
+        yield done.returncode, done.stdout, done.stderr
+
+
+def lines(*texts):
+    return "".join(f"{text}\n" for text in texts)
+
+
+CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name.startswith("parse_")])
+def test_parser_examples_need_the_parser_only(name):
+    libraries = subprocess.run(["ldd", built(name)], capture_output=True, text=True, check=True).stdout
+    assert "libuv" not in libraries and "mimalloc" not in libraries
+
+
+def test_parse_whole():
+    request, response, refused = parse_as_its_comment_says("parse_whole")
+    assert request == (0, lines("method: GET", "authority: example.com", "path: /find", "query: q = fast server",
+                                "field: Host = example.com", "connection: keep-alive"), "")
+    assert response == (0, lines("status: 200", "phrase: OK", "field: Transfer-Encoding = chunked", "connection: keep-alive",
+                                 "body: hello"), "")
+    assert refused == (1, "", "refused at byte 20: white space stands between a field name and its colon"
+                              " (RFC 9112 5.1, status 400)\n")
+
+
+@pytest.mark.parametrize("message, wanted", [
+    (b"POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello, ignored", ["connection: close", "body: hello"]),
+    (b"GET /?a=%26b&c HTTP/1.1\r\nHost: h\r\n\r\n", ["query: a = &b", "query: c = "]),
+    (b"GET /?a=1&b=%4 HTTP/1.1\r\nHost: h\r\n\r\n", ["query: a = 1", "query: malformed from here on"]),
+    (b"HTTP/1.0 200 Fine\r\nServer: s\r\n\r\nto the end", ["phrase: Fine", "body: to the end"]),
+    (CHUNKED + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n", ["body: abcde", "trailer: X-Sum = 5"]),
+])
+def test_parse_whole_prints(tmp_path, message, wanted):
+    code, output, errors = parse("parse_whole", message)
+    assert (code, errors) == (0, "")
+    assert set(wanted) <= set(output.decode().split("\n"))
+    (tmp_path / "message").write_bytes(message)
+    assert parse("parse_whole", b"", tmp_path / "message") == (0, output, "")
+
+
+@pytest.mark.parametrize("message, error", [
+    (b"", "the message is incomplete"),
+    (b"GET / HTTP/1.1\r\nHost: h\r\n", "the message is incomplete"),
+    (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell", "the message is incomplete"),
+    (CHUNKED + b"5\r\nhello\r\n0\r\n", "the message is incomplete"),
+    (b"GET / HTTP/1.1\r\n\r\n", "refused at byte 0: the Host field is missing (RFC 9112 3.2, status 400)"),
+    (CHUNKED + b"5x\r\n", f"refused at byte {len(CHUNKED) + 1}: a chunk size is malformed"),
+    (CHUNKED + b"0\r\nX: y\r\nHost: h\r\n\r\n", f"refused at byte {len(CHUNKED) + 9}: a trailer field is one that controls framing or routing"),
+    (b"HTTP/1.1 20 OK\r\n\r\n", "the status line is malformed"),
+    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 16384, "the header section is too large"),
+])
+def test_parse_whole_refuses(message, error):
+    code, _, errors = parse("parse_whole", message)
+    assert code == 1 and error in errors
+
+
+def test_parse_whole_names_a_missing_file():
+    code, output, errors = parse("parse_whole", b"", "nowhere")
+    assert (code, output) == (1, b"") and errors.startswith("nowhere: ")
+
+
+def test_parse_ring():
+    two, chunked, refused = parse_as_its_comment_says("parse_ring")
+    assert two == (0, lines("GET /a from a", "  query: x = 1+1", "  field: Host = a", "  field: Cookie = id=7; theme=dark",
+                            "  cookie: id = 7", "  cookie: theme = dark", "GET /b from b", "  field: Host = b"), "")
+    assert chunked == (0, lines("POST /c from a", "  field: Host = a", "  field: Transfer-Encoding = chunked",
+                                "  body: hello world"), "")
+    assert refused == (1, "", "byte 0: the Host field is missing (status 400)\n")
+
+
+@pytest.mark.parametrize("size", [64, 65, 71, 100, 4096])
+def test_parse_ring_is_small(tmp_path, size):
+    body = "".join(f"{i:8}" for i in range(2000))
+    messages = wanted = ""
+    for i in range(10):
+        # Of different lengths, so that every part of a request comes to lie across the ring's end.
+        name = "x" * i
+        messages += f"PUT /{name} HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        messages += f"GET /{name} HTTP/1.1\r\nHost: h\r\n\r\n"
+        wanted += lines(f"PUT /{name} from h", "  field: Host = h", f"  field: Content-Length = {len(body)}", f"  body: {body}",
+                        f"GET /{name} from h", "  field: Host = h")
+    (tmp_path / "messages").write_text(messages, newline="")
+    code, output, errors = parse("parse_ring", b"", tmp_path / "messages", size)
+    assert (code, output.decode(), errors) == (0, wanted, "")
+
+
+@pytest.mark.parametrize("message, error", [
+    (b"GET / HTTP/1.1\r\nHost: h\r\n", "byte 0: the input has ended inside the message (status 400)"),
+    (CHUNKED + b"5\r\nhell", f"byte {len(CHUNKED) + 7}: the input has ended inside the message (status 400)"),
+    (CHUNKED + b"1\r\nab\r\n", f"byte {len(CHUNKED) + 4}: a chunk does not end with CR LF (status 400)"),
+    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096, "byte 4096: the header section is too large (status 431)"),
+    (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n", "byte 0: the body is too large (status 413)"),
+])
+def test_parse_ring_refuses(message, error):
+    fine = b"GET / HTTP/1.1\r\nHost: before\r\n\r\n"
+    code, output, errors = parse("parse_ring", message)
+    assert (code, output, errors) == (1, b"", error + "\n")
+    code, output, errors = parse("parse_ring", fine + message, "/dev/stdin", 8192)
+    assert code == 1 and b"before" in output
+
+
+def test_parse_proxy():
+    counted, chunked = parse_as_its_comment_says("parse_proxy")
+    head = ["host: a", "via: 1.1 parse_proxy", "transfer-encoding: chunked", ""]
+    assert counted == (0, lines("POST /up HTTP/1.1", *head, "5", "hello", "0", ""), "")
+    assert chunked == (0, lines("PUT / HTTP/1.1", *head, "2", "ab", "1", "c", "0", "Sum: 3", ""), "")
+
+
+def unchunk(data):
+    """The body at the front of `data`, the number of its chunks, and what follows its last chunk line."""
+    body, count = b"", 0
+    while True:
+        line, data = data.split(b"\r\n", 1)
+        size = int(line, 16)
+        if size == 0:
+            return body, count, data
+        assert data[size:size + 2] == b"\r\n"
+        body, data, count = body + data[:size], data[size + 2:], count + 1
+
+
+def test_parse_proxy_passes_bodies_larger_than_its_buffer():
+    body = raw.pattern(200_000)
+    sizes = [1, 2, 4095, 4096, 4097, 50_000]
+    chunks, at = [], 0
+    while at < len(body):
+        size = sizes[len(chunks) % len(sizes)]
+        chunks.append(body[at:at + size])
+        at += size
+    message = b"PUT /counted HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n" + body
+    message += b"PUT /chunked HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    message += raw.chunked(*chunks)[:-2] + b"X-Trailer: t\r\n\r\n"
+    message += b"GET /last HTTP/1.1\r\nHost: h\r\n\r\n"
+    code, rest, errors = parse("parse_proxy", message)
+    assert (code, errors) == (0, "")
+    for target, trailer in ((b"/counted", b""), (b"/chunked", b"X-Trailer: t\r\n")):
+        head, rest = rest.split(b"\r\n\r\n", 1)
+        assert head.startswith(b"PUT " + target) and b"transfer-encoding: chunked" in head and b"Content-Length" not in head
+        passed, count, rest = unchunk(rest)
+        assert passed == body and count >= 200_000 / 4096
+        assert rest.startswith(trailer + b"\r\n")
+        rest = rest[len(trailer) + 2:]
+    assert rest == b"GET /last HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n"
+
+
+def test_parse_proxy_keeps_what_ends_there():
+    message = (b"GET http://real/x HTTP/1.0\r\nHost: claimed\r\nConnection: X-One , keep-alive\r\nx-one: 1\r\nX-Two: 2\r\n"
+               b"Connection: x-three\r\nX-Three: 3\r\nKeep-Alive: timeout=5\r\nTE: trailers\r\nContent-Length: 0\r\n\r\n")
+    code, output, errors = parse("parse_proxy", message + b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nnot looked at")
+    assert (code, errors) == (0, "")
+    assert output == (b"GET http://real/x HTTP/1.1\r\nhost: real\r\nX-Two: 2\r\nvia: 1.0 parse_proxy\r\ncontent-length: 0\r\n\r\n"
+                      b"GET / HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n")
+
+
+def test_parse_proxy_adds_the_host_that_an_old_client_leaves_out():
+    assert parse("parse_proxy", b"GET / HTTP/1.0\r\n\r\n") == (0, b"GET / HTTP/1.1\r\nhost: \r\nvia: 1.0 parse_proxy\r\n\r\n", "")
+
+
+@pytest.mark.parametrize("message, error", [
+    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096, "431: the header section is too large"),
+    (b"GET / HTTP/1.1\r\n\r\n", "400: the Host field is missing"),
+    (CHUNKED + b"-1\r\n", "400: a chunk size is malformed"),
+    (CHUNKED + b"0\r\nContent-Length: 1\r\n\r\n", "400: a trailer field is one that controls framing or routing"),
+    (CHUNKED + b"0\r\nX: " + b"y" * 4096, "431: the trailer section is too large"),
+    (CHUNKED + b"0\r\nX: y\r\n", "the input ends inside a request"),
+    (CHUNKED + b"5\r\nhell", "the input ends inside a request"),
+    (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell", "the input ends inside a request"),
+    (b"GET / HTT", "the input ends inside a request"),
+])
+def test_parse_proxy_refuses(message, error):
+    code, output, errors = parse("parse_proxy", message)
+    assert (code, errors) == (1, error + "\n")
+    # Nothing that would complete a request for the next server.
+    assert not output.endswith(b"\r\n0\r\n\r\n")
 
 
 # The sample site

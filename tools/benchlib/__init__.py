@@ -1,4 +1,4 @@
-"""Measuring HTTP servers: what every benchmark command of tools/ is built from.
+"""Measuring: what every benchmark command of tools/ is built from.
 
 cpu          CPU time of a server's processes
 wrk          one load run and its result
@@ -6,6 +6,7 @@ verify       is the answer right? And how many bytes has it?
 servers      start and stop of the servers under test
 works        what is asked for, and the files for it
 rounds       the order of the runs, and their medians
+peers        the parsers that ours is compared with
 environment  where and with what it was measured
 table        figures as text
 

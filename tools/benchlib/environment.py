@@ -38,19 +38,31 @@ def system_name():
     return platform.system()
 
 
-def describe(build, names, command):
-    """`build` is what uvhttp says of itself; `names` are the servers measured."""
+def run_block(command):
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": commit(),
         "command": command,
-        "uvhttp": build,
-        "nginx": servers.nginx_version() if "nginx" in names else None,
-        "wrk": wrk.version(),
+    }
+
+
+def machine_block():
+    return {
         "kernel": platform.release(),
         "system": system_name(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
         # Of the last minute before the first run: well above 0 means that others used the machine, too.
         "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def describe(build, names, command):
+    """`build` is what uvhttp says of itself; `names` are the servers measured."""
+    return {
+        **run_block(command),
+        "uvhttp": build,
+        "nginx": servers.nginx_version() if "nginx" in names else None,
+        "wrk": wrk.version(),
+        **machine_block(),
     }

@@ -1,0 +1,90 @@
+/* What the parser's benchmarks share: which build is measured, the clock (CPU time of the thread), and medians of rounds.
+ *
+ * UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that type) come from CMake. */
+#ifndef UVH_BENCH_MEASURING_H
+#define UVH_BENCH_MEASURING_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BUILD UVH_VERSION " " UVH_COMPILER " " UVH_BUILD_TYPE
+
+enum { MOST_ROUNDS = 1000 };
+
+/* Nanoseconds per operation of each round. */
+struct rounds {
+    double ns[MOST_ROUNDS];
+    int count;
+};
+
+/* The CPU time this thread has spent: while somebody else has the core, it stands still. */
+static inline uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void add_round(struct rounds *rounds, uint64_t elapsed, uint64_t operations)
+{
+    rounds->ns[rounds->count++] = (double)elapsed / (double)operations;
+}
+
+static inline int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Median, lowest and highest. */
+static inline void summarize(const struct rounds *rounds, double *median, double *low, double *high)
+{
+    static double sorted[MOST_ROUNDS];
+    int count = rounds->count;
+    memcpy(sorted, rounds->ns, (size_t)count * sizeof(*sorted));
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare_doubles);
+    *median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    *low = sorted[0];
+    *high = sorted[count - 1];
+}
+
+static inline void write_rounds(FILE *file, const struct rounds *rounds)
+{
+    putc('[', file);
+    for (int i = 0; i < rounds->count; i++)
+        fprintf(file, "%s%.3f", i > 0 ? ", " : "", rounds->ns[i]);
+    putc(']', file);
+}
+
+/* Anything but Release says nothing about what users get, so it is not measured. */
+static inline bool is_release(const char *program)
+{
+    if (strcmp(UVH_BUILD_TYPE, "Release") == 0)
+        return true;
+    fprintf(stderr,
+            "%s: refused: this is not a Release build (" BUILD "), so its figures would mean nothing\n",
+            program);
+    return false;
+}
+
+/* A whole decimal number within bounds. */
+static inline bool read_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
+{
+    uint64_t value = 0;
+    if (*text == '\0')
+        return false;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c < '0' || *c > '9' || value > (UINT64_MAX - 9) / 10)
+            return false;
+        value = value * 10 + (uint64_t)(*c - '0');
+    }
+    *number = value;
+    return value >= low && value <= high;
+}
+
+#endif

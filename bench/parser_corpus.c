@@ -1,0 +1,489 @@
+/* parser_corpus [OPTION...] FILE...: times this parser, on each back end the processor has, and others beside it, over whole messages.
+ *
+ *     --rounds N           how often each is timed (default 15)
+ *     --milliseconds N     how long each is timed in a round (default 5)
+ *     --peers LABEL=FILE   a shared library of other parsers (bench/parser_peers.h), shown with that label; several are allowed
+ *     --instructions       also counts the instructions of each
+ *     --once NAME N        no clock: only parses with one parser so many times (for profilers)
+ *
+ * All run in one process, in turn within each round, and get the same bytes: a complete message in one call. An operation of this parser is
+ * uvhttp_head_init, the head with its known fields, and the framing. What each parser makes of a message is compared
+ * with a slow reading of it first; a wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
+ * Called by tools/bench_parser.py. */
+#include "instruction_count.h"
+#include "measuring.h"
+#include "parser_peers.h"
+
+#include <dlfcn.h>
+
+#include <uvhttp/parser.h>
+
+enum { MOST_PARSERS = 32, MOST_MESSAGES = 64, MOST_MESSAGE = 1 << 20, MOST_FIELDS = 128 };
+
+static const uvhttp_head_limits_t limits = {.max_size = 65536, .max_target = 8192, .max_fields = MOST_FIELDS};
+
+struct message {
+    const char *name; /* of the file, without folder and ending */
+    char *bytes;
+    size_t size;
+    bool response;
+    struct peer_answer answer;
+    uint64_t body_size;
+    struct rounds rounds[MOST_PARSERS];
+    uint64_t iterations[MOST_PARSERS]; /* of a round */
+    uint64_t sum[MOST_PARSERS];        /* of one iteration */
+    uint64_t instructions[MOST_PARSERS];
+};
+
+struct parser {
+    char name[96];
+    const char *version;
+    const char *backend; /* this parser's; NULL for others */
+    size_t number;
+    peer_answer_fn answer;
+    peer_run_fn run;
+};
+
+static struct message *messages[MOST_MESSAGES];
+static struct parser parsers[MOST_PARSERS];
+static size_t message_count, parser_count;
+
+/* Always false, to be returned. */
+static bool fail(const char *what, const char *of)
+{
+    fprintf(stderr, "parser_corpus: %s: %s\n", of, what);
+    return false;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text, size_t length)
+{
+    for (size_t i = 0; i <= length; i++)
+        hash = (hash ^ (i < length ? (unsigned char)text[i] : '\n')) * 0x100000001b3u;
+    return hash;
+}
+
+static const uint64_t hash_start = 0xcbf29ce484222325u;
+
+/* The first `stop` in a line, which ends with CR; its end when there is none. */
+static const char *find_in_line(const char *at, char stop)
+{
+    while (*at != stop && *at != '\r')
+        at++;
+    return at;
+}
+
+/* What the message says, read slowly. It ends with a NUL, which no message of ours contains, and every line with CR LF. */
+static bool read_message(struct message *message)
+{
+    const char *at = message->bytes, *end = strstr(at, "\r\n\r\n");
+    if (end == NULL || memchr(at, '\0', message->size) != NULL)
+        return false;
+    message->response = strncmp(at, "HTTP/1.1 ", 9) == 0;
+    message->answer = (struct peer_answer){.head_size = (uint64_t)(end + 4 - at)};
+    const char *first = find_in_line(at, ' '), *second = find_in_line(first + 1, ' ');
+    if (*first != ' ' || *second != ' ')
+        return false;
+    uint64_t hash = hash_start;
+    if (message->response) {
+        message->answer.status = strtoul(first, NULL, 10);
+        const char *line_end = find_in_line(second, '\r');
+        hash = hash_text(hash, second + 1, (size_t)(line_end - second - 1));
+    } else {
+        hash = hash_text(hash, at, (size_t)(first - at));
+        hash = hash_text(hash, first + 1, (size_t)(second - first - 1));
+    }
+    for (at = strstr(at, "\r\n") + 2; at < end; at = strstr(at, "\r\n") + 2) {
+        const char *colon = find_in_line(at, ':'), *value = colon + 1;
+        while (*value == ' ')
+            value++;
+        hash = hash_text(hash, at, (size_t)(colon - at));
+        hash = hash_text(hash, value, (size_t)(find_in_line(value, '\r') - value));
+        message->answer.fields++;
+    }
+    message->answer.hash = hash;
+    message->body_size = message->size - message->answer.head_size;
+    return message->answer.fields <= MOST_FIELDS;
+}
+
+static struct message *load(const char *path)
+{
+    struct message *message = calloc(1, sizeof(*message));
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || message == NULL)
+        return NULL;
+    message->bytes = malloc(MOST_MESSAGE + 1);
+    if (message->bytes == NULL)
+        return NULL;
+    message->size = fread(message->bytes, 1, MOST_MESSAGE, file);
+    fclose(file);
+    message->bytes[message->size] = '\0';
+    const char *slash = strrchr(path, '/');
+    char *name = strdup(slash != NULL ? slash + 1 : path);
+    if (name == NULL || !read_message(message))
+        return NULL;
+    name[strcspn(name, ".")] = '\0';
+    message->name = name;
+    return message;
+}
+
+/* Is the head one that a table of 32 fields does not hold? The server's arena gives it a larger one then. */
+static inline void init_head(uvhttp_head_t *head, bool large)
+{
+    static uvhttp_field_t table[MOST_FIELDS];
+    uvhttp_head_init(head, large ? table : NULL, large ? MOST_FIELDS : 0);
+}
+
+static inline bool parse(uvhttp_head_t *head, uvhttp_framing_t *framing, const char *data, size_t length,
+                         bool response, bool large)
+{
+    init_head(head, large);
+    if (response)
+        return uvhttp_response_head_parse(head, data, length, &limits) == UVHTTP_PARSE_DONE &&
+               uvhttp_response_framing(head, UVHTTP_METHOD_GET, framing) == UVHTTP_REASON_NONE;
+    return uvhttp_request_head_parse(head, data, length, &limits) == UVHTTP_PARSE_DONE &&
+           uvhttp_request_framing(head, framing) == UVHTTP_REASON_NONE;
+}
+
+static bool needs_large_table(const char *data, size_t length, bool response)
+{
+    uvhttp_head_t head;
+    uvhttp_framing_t framing;
+    return !parse(&head, &framing, data, length, response, false);
+}
+
+static int own_answer(size_t number, const char *data, size_t length, int response,
+                      struct peer_answer *answer)
+{
+    (void)number;
+    uvhttp_head_t head;
+    uvhttp_framing_t framing;
+    if (!parse(&head, &framing, data, length, response, needs_large_table(data, length, response)))
+        return 0;
+    /* Whatever the framing says must be what is there: the body is everything behind the head. */
+    if (framing.body > UVHTTP_BODY_LENGTH || head.size + framing.content_length != length)
+        return 0;
+    uint64_t hash = hash_start;
+    if (response) {
+        hash = hash_text(hash, head.base + head.reason_phrase_offset, head.reason_phrase_length);
+    } else {
+        hash = hash_text(hash, head.base + head.start, head.method_length);
+        hash = hash_text(hash, head.base + head.target_offset, head.target_length);
+    }
+    for (size_t i = 0; i < head.field_count; i++) {
+        const uvhttp_field_t *field = &head.fields[i];
+        hash = hash_text(hash, head.base + field->name_offset, field->name_length);
+        hash = hash_text(hash, head.base + field->value_offset, field->value_length);
+    }
+    *answer = (struct peer_answer){.head_size = head.size,
+                                   .fields = head.field_count,
+                                   .status = response ? head.status : 0,
+                                   .hash = hash};
+    return 1;
+}
+
+static inline uint64_t own_loop(const char *data, size_t length, bool response, bool large,
+                                uint64_t iterations)
+{
+    uint64_t sum = 0;
+    while (iterations-- > 0) {
+        uvhttp_head_t head;
+        uvhttp_framing_t framing;
+        if (!parse(&head, &framing, data, length, response, large))
+            return 0;
+        sum += head.size + head.field_count + framing.content_length + framing.body;
+    }
+    return sum;
+}
+
+static uint64_t own_run(size_t number, const char *data, size_t length, int response, uint64_t iterations)
+{
+    (void)number;
+    bool large = needs_large_table(data, length, response);
+    return response ? own_loop(data, length, true, large, iterations)
+                    : own_loop(data, length, false, large, iterations);
+}
+
+/* Every back end that the processor has, quickest first. */
+static void add_own(void)
+{
+    static const char *const names[] = {"avx512", "avx2", "sse42", "neon", "swar"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (!uvhttp_parser_use_backend(names[i]))
+            continue;
+        struct parser *parser = &parsers[parser_count++];
+        *parser =
+            (struct parser){.version = BUILD, .backend = names[i], .answer = own_answer, .run = own_run};
+        snprintf(parser->name, sizeof(parser->name), "uvhttp %s", names[i]);
+    }
+}
+
+/* A function of a shared library. POSIX has a pointer to an object stand for it. */
+#define FIND(library, type, name) \
+    ((union {                     \
+         void *object;            \
+         type function;           \
+     }){dlsym(library, name)}     \
+         .function)
+
+/* `text` is LABEL=FILE. */
+static bool add_peers(char *text)
+{
+    char *file = strchr(text, '=');
+    if (file == NULL)
+        return fail("not of the form LABEL=FILE", text);
+    *file++ = '\0';
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return fail(dlerror(), file);
+    peers_interface_fn interface = FIND(library, peers_interface_fn, "peers_interface");
+    peer_text_fn name = FIND(library, peer_text_fn, "peer_name");
+    peer_text_fn version = FIND(library, peer_text_fn, "peer_version");
+    peer_answer_fn answer = FIND(library, peer_answer_fn, "peer_answer");
+    peer_run_fn run = FIND(library, peer_run_fn, "peer_run");
+    if (interface == NULL || interface() != PEERS_INTERFACE || name == NULL || version == NULL ||
+        answer == NULL || run == NULL)
+        return fail("not a library of parsers that fits", file);
+    for (size_t i = 0; name(i) != NULL; i++) {
+        if (parser_count == MOST_PARSERS)
+            return fail("too many parsers", file);
+        struct parser *parser = &parsers[parser_count++];
+        *parser = (struct parser){.version = version(i), .number = i, .answer = answer, .run = run};
+        snprintf(parser->name, sizeof(parser->name), "%s%s%s", name(i), *text != '\0' ? " " : "", text);
+    }
+    return true;
+}
+
+static void select_backend(const struct parser *parser)
+{
+    if (parser->backend != NULL)
+        uvhttp_parser_use_backend(parser->backend);
+}
+
+static uint64_t run_parser(const struct parser *parser, const struct message *message, uint64_t iterations)
+{
+    return parser->run(parser->number, message->bytes, message->size, message->response, iterations);
+}
+
+/* No parser may be quick because it is wrong. Also learns what one iteration adds to the sum. */
+static bool verify(size_t which, struct message *message)
+{
+    const struct parser *parser = &parsers[which];
+    struct peer_answer got = {0};
+    select_backend(parser);
+    if (parser->answer(parser->number, message->bytes, message->size, message->response, &got) != 1) {
+        fprintf(stderr, "parser_corpus: %s refuses %s\n", parser->name, message->name);
+        return false;
+    }
+    const struct peer_answer *right = &message->answer;
+    if (got.fields != right->fields || got.status != right->status || got.hash != right->hash ||
+        (got.head_size != 0 && got.head_size != right->head_size)) {
+        fprintf(stderr,
+                "parser_corpus: wrong answer from %s for %s: %" PRIu64 " fields, status %" PRIu64
+                ", head of %" PRIu64 " bytes, hash %016" PRIx64 "; right are %" PRIu64 ", %" PRIu64
+                ", %" PRIu64 ", %016" PRIx64 "\n",
+                parser->name, message->name, got.fields, got.status, got.head_size, got.hash, right->fields,
+                right->status, right->head_size, right->hash);
+        return false;
+    }
+    message->sum[which] = run_parser(parser, message, 1);
+    return message->sum[which] != 0 || fail("parses nothing", parser->name);
+}
+
+/* Times one parser on one message; false when it did not do the same each time. */
+static bool time_parser(size_t which, struct message *message, uint64_t iterations, uint64_t *elapsed)
+{
+    const struct parser *parser = &parsers[which];
+    select_backend(parser);
+    uint64_t start = now_ns();
+    uint64_t sum = run_parser(parser, message, iterations);
+    *elapsed = now_ns() - start;
+    return sum == iterations * message->sum[which] ||
+           fail("a parser fails when it is repeated", parser->name);
+}
+
+/* Finds how many iterations take the wanted time, which also warms up. */
+static bool calibrate(size_t which, struct message *message, uint64_t wanted)
+{
+    uint64_t iterations = 64, elapsed = 0;
+    for (;;) {
+        if (!time_parser(which, message, iterations, &elapsed))
+            return false;
+        if (elapsed >= wanted / 4)
+            break;
+        iterations *= 2;
+    }
+    iterations = (uint64_t)((double)iterations * (double)wanted / (double)elapsed);
+    message->iterations[which] = iterations > 0 ? iterations : 1;
+    return true;
+}
+
+static bool measure(uint64_t rounds, uint64_t wanted)
+{
+    for (size_t i = 0; i < message_count; i++)
+        for (size_t which = 0; which < parser_count; which++)
+            if (!calibrate(which, messages[i], wanted))
+                return false;
+    for (uint64_t round = 1; round <= rounds; round++) {
+        fprintf(stderr, "round %" PRIu64 " of %" PRIu64 "\n", round, rounds);
+        for (size_t i = 0; i < message_count; i++) {
+            for (size_t which = 0; which < parser_count; which++) {
+                uint64_t elapsed;
+                if (!time_parser(which, messages[i], messages[i]->iterations[which], &elapsed))
+                    return false;
+                add_round(&messages[i]->rounds[which], elapsed, messages[i]->iterations[which]);
+            }
+        }
+    }
+    return true;
+}
+
+struct counted {
+    const struct parser *parser;
+    const struct message *message;
+    uint64_t sum, iterations;
+};
+
+static bool run_counted(void *arg)
+{
+    const struct counted *counted = arg;
+    return run_parser(counted->parser, counted->message, counted->iterations) ==
+           counted->iterations * counted->sum;
+}
+
+/* Of one iteration: what a second one adds. */
+static bool count_all(void)
+{
+    for (size_t i = 0; i < message_count; i++) {
+        for (size_t which = 0; which < parser_count; which++) {
+            struct counted counted = {&parsers[which], messages[i], messages[i]->sum[which], 1};
+            select_backend(counted.parser);
+            uint64_t one = count_instructions(run_counted, &counted);
+            counted.iterations = 2;
+            uint64_t two = count_instructions(run_counted, &counted);
+            if (one == 0 || two <= one)
+                return fail("its instructions cannot be counted here", counted.parser->name);
+            messages[i]->instructions[which] = two - one;
+        }
+    }
+    return true;
+}
+
+static void print_message(const struct message *message, bool instructions)
+{
+    printf("{\"name\": \"%s\", \"size\": %zu, \"head_size\": %" PRIu64 ", \"fields\": %" PRIu64
+           ", \"parsers\": {",
+           message->name, message->size, message->answer.head_size, message->answer.fields);
+    for (size_t which = 0; which < parser_count; which++) {
+        printf("%s\n    \"%s\": {", which > 0 ? "," : "", parsers[which].name);
+        if (instructions)
+            printf("\"instructions\": %" PRIu64 ", ", message->instructions[which]);
+        printf("\"rounds\": ");
+        write_rounds(stdout, &message->rounds[which]);
+        putchar('}');
+    }
+    printf("}}");
+}
+
+static void print_json(bool instructions)
+{
+    printf("{\"build\": \"%s\", \"flags\": \"%s\",\n \"parsers\": [", BUILD, UVH_FLAGS);
+    for (size_t i = 0; i < parser_count; i++)
+        printf("%s{\"name\": \"%s\", \"version\": \"%s\"}", i > 0 ? ",\n  " : "\n  ", parsers[i].name,
+               parsers[i].version);
+    printf("],\n \"messages\": [");
+    for (size_t i = 0; i < message_count; i++) {
+        printf("%s", i > 0 ? ",\n  " : "\n  ");
+        print_message(messages[i], instructions);
+    }
+    printf("]}\n");
+}
+
+/* For profilers: one parser over all messages, without a clock. */
+static bool run_once(const char *name, uint64_t iterations)
+{
+    for (size_t which = 0; which < parser_count; which++) {
+        if (strcmp(parsers[which].name, name) != 0)
+            continue;
+        for (size_t i = 0; i < message_count; i++) {
+            if (!verify(which, messages[i]))
+                return false;
+            if (run_parser(&parsers[which], messages[i], iterations) != iterations * messages[i]->sum[which])
+                return fail("a parser fails when it is repeated", name);
+        }
+        return true;
+    }
+    return fail("there is no such parser here", name);
+}
+
+struct options {
+    uint64_t rounds, milliseconds, once_iterations;
+    const char *once;
+    bool instructions;
+};
+
+/* The number of words that options take up, or -1 when they cannot be used. */
+static int read_options(int argc, char **argv, struct options *options)
+{
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        const char *name = argv[i];
+        int values = strcmp(name, "--instructions") == 0 ? 0 : strcmp(name, "--once") == 0 ? 2 : 1;
+        bool right = i + values < argc;
+        if (!right) {
+            fail("the option has no value", name);
+            return -1;
+        }
+        if (values == 0)
+            options->instructions = true;
+        else if (values == 2)
+            right = read_number(argv[i + 2], 1, UINT32_MAX, &options->once_iterations);
+        else if (strcmp(name, "--rounds") == 0)
+            right = read_number(argv[i + 1], 1, MOST_ROUNDS, &options->rounds);
+        else if (strcmp(name, "--milliseconds") == 0)
+            right = read_number(argv[i + 1], 1, 10000, &options->milliseconds);
+        else if (strcmp(name, "--peers") == 0)
+            right = add_peers(argv[i + 1]);
+        else
+            right = false;
+        if (!right) {
+            fail("there is no such option, or not with that value", name);
+            return -1;
+        }
+        if (values == 2)
+            options->once = argv[i + 1];
+        i += values;
+    }
+    return i;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.rounds = 15, .milliseconds = 5};
+    add_own();
+    int i = read_options(argc, argv, &options);
+    if (i < 0 || i == argc || argc - i > MOST_MESSAGES) {
+        fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peers LABEL=FILE]... [--instructions] "
+              "[--once NAME N] FILE...\n",
+              stderr);
+        return 2;
+    }
+    if (!is_release("parser_corpus"))
+        return 1;
+    for (; i < argc; i++) {
+        messages[message_count] = load(argv[i]);
+        if (messages[message_count++] == NULL) {
+            fail("not a message, or it cannot be read", argv[i]);
+            return 1;
+        }
+    }
+    if (options.once != NULL)
+        return run_once(options.once, options.once_iterations) ? 0 : 1;
+    for (size_t which = 0; which < parser_count; which++)
+        for (size_t m = 0; m < message_count; m++)
+            if (!verify(which, messages[m]))
+                return 1;
+    if (!measure(options.rounds, options.milliseconds * 1000000) || (options.instructions && !count_all()))
+        return 1;
+    print_json(options.instructions);
+    return 0;
+}

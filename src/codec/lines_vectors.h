@@ -1,0 +1,144 @@
+/* Finding the parts of a head with vectors of 16 or 32 bytes, line by line: the vector at a line's beginning holds its name and often all of it; those
+ * behind are searched for the line's end only. Masks of 64 bytes (lines_blocks.h) cost more with such vectors than they save: measured.
+ *
+ * The header of the instruction set, UVH_VECTOR_HEADER, provides:
+ *   UVH_VECTOR_SIZE                bytes in a vector
+ *   UVH_VECTOR_BITS                bits for each of them in a mask: all are set, or none
+ *   uvh_vector, uvh_vector_load(p)
+ *   uvh_vector_value_ends(v), uvh_vector_name_ends(v), uvh_vector_target_ends(v), uvh_vector_questions(v), uvh_vector_not_reg_name(v)
+ *                                  masks, the bits that stand for no byte 0: what ends a value, what is no token, what ends a target,
+ *                                  '?', what cannot stand in a registered name */
+#ifndef UVH_CODEC_LINES_VECTORS_H
+#define UVH_CODEC_LINES_VECTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(UVH_VECTOR_HEADER)
+#define UVH_VECTOR_HEADER "codec/vector_sse42.h"
+#endif
+#include UVH_VECTOR_HEADER
+
+#include "base/compiler.h"
+
+enum { UVH_LINES_CHECK_NAMES = 1, UVH_LINES_SLACK = UVH_VECTOR_SIZE + 1 };
+
+struct uvh_lines {
+    const char *end;
+};
+
+static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p, const char *end)
+{
+    (void)p;
+    lines->end = end - 1; /* what ends a line or a target needs a byte behind it */
+}
+
+static UVH_ALWAYS_INLINE void uvh_lines_begin_message(struct uvh_lines *lines, const char *p, const char *end)
+{
+    uvh_lines_begin(lines, p, end);
+}
+
+/* The vector at `p`; where fewer bytes are left, the last one in front of `end`: the lowest `surplus` bits of its masks stand for bytes in front of `p`. */
+static UVH_ALWAYS_INLINE uvh_vector uvh_vector_within(const char *p, const char *end, unsigned *surplus)
+{
+    ptrdiff_t left = end - p;
+    unsigned missing = UVH_LIKELY(left >= UVH_VECTOR_SIZE) ? 0 : (unsigned)(UVH_VECTOR_SIZE - left);
+    *surplus = missing * UVH_VECTOR_BITS;
+    return uvh_vector_load(p - missing);
+}
+
+/* The first byte at or behind `p` that ends a value, or `end`. */
+static UVH_ALWAYS_INLINE const char *uvh_lines_value_end(const char *p, const char *end)
+{
+    for (; p < end; p += UVH_VECTOR_SIZE) {
+        unsigned surplus;
+        uvh_vector vector = uvh_vector_within(p, end, &surplus);
+        uint64_t ends = uvh_vector_value_ends(vector) >> surplus;
+        if (ends != 0)
+            return p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
+    }
+    return end;
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_measure_status(struct uvh_lines *lines, const char *line,
+                                                       size_t *length)
+{
+    const char *stop = uvh_lines_value_end(line, lines->end);
+    *length = (size_t)(stop - line);
+    return stop < lines->end;
+}
+
+/* A line whose name is longer than a vector. */
+static UVH_NEVER_INLINE bool uvh_lines_measure_long(const struct uvh_lines *lines, const char *line,
+                                                    size_t *name_length, size_t *length)
+{
+    const char *end = lines->end;
+    for (const char *p = line; p < end; p += UVH_VECTOR_SIZE) {
+        unsigned surplus;
+        uvh_vector vector = uvh_vector_within(p, end, &surplus);
+        uint64_t names = uvh_vector_name_ends(vector) >> surplus;
+        if (names != 0) {
+            const char *colon = p + __builtin_ctzll(names) / UVH_VECTOR_BITS;
+            const char *stop = uvh_lines_value_end(colon, end);
+            *name_length = (size_t)(colon - line);
+            *length = (size_t)(stop - line);
+            return stop < end && colon - line <= UINT16_MAX;
+        }
+    }
+    return false;
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_measure(struct uvh_lines *lines, const char *line,
+                                                size_t *name_length, size_t *length)
+{
+    const char *end = lines->end;
+    if (line >= end)
+        return false;
+    unsigned surplus;
+    uvh_vector vector = uvh_vector_within(line, end, &surplus);
+    uint64_t names = uvh_vector_name_ends(vector) >> surplus;
+    if (UVH_UNLIKELY(names == 0))
+        return uvh_lines_measure_long(lines, line, name_length, length);
+    *name_length = (size_t)__builtin_ctzll(names) / UVH_VECTOR_BITS;
+    /* What ends a value is no token, so none stands in front of the name's end. */
+    uint64_t values = uvh_vector_value_ends(vector) >> surplus;
+    if (values != 0) {
+        *length = (size_t)__builtin_ctzll(values) / UVH_VECTOR_BITS;
+        return true;
+    }
+    const char *stop = uvh_lines_value_end(line + UVH_VECTOR_SIZE, end);
+    *length = (size_t)(stop - line);
+    return stop < end;
+}
+
+static UVH_ALWAYS_INLINE const char *uvh_lines_target_end(const struct uvh_lines *lines, const char *p,
+                                                          const char **question)
+{
+    for (; p < lines->end; p += UVH_VECTOR_SIZE) {
+        unsigned surplus;
+        uvh_vector vector = uvh_vector_within(p, lines->end, &surplus);
+        uint64_t ends = uvh_vector_target_ends(vector) >> surplus;
+        /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without one. */
+        uint64_t questions = (uvh_vector_questions(vector) >> surplus) & (ends ^ (ends - 1));
+        if (questions != 0 && *question == NULL)
+            *question = p + __builtin_ctzll(questions) / UVH_VECTOR_BITS;
+        if (ends != 0)
+            return p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
+    }
+    return lines->end;
+}
+
+static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)
+{
+    for (const char *at = p; at < end; at += UVH_VECTOR_SIZE) {
+        unsigned surplus;
+        uvh_vector vector = uvh_vector_within(at, end, &surplus);
+        uint64_t ends = uvh_vector_not_reg_name(vector) >> surplus;
+        if (ends != 0)
+            return (size_t)(at - p) + (size_t)__builtin_ctzll(ends) / UVH_VECTOR_BITS;
+    }
+    return (size_t)(end - p);
+}
+
+#endif

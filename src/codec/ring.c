@@ -1,0 +1,78 @@
+/* The ring buffer of uvhttp/ring.h. Always true: start < capacity (0 when there is no memory), length <= capacity; an empty ring starts at
+ * its memory's beginning. Called by users of the parser alone. */
+#include <uvhttp/ring.h>
+
+#include <string.h>
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void uvhttp_ring_init(uvhttp_ring_t *ring, char *memory, size_t capacity)
+{
+    *ring = (uvhttp_ring_t){.memory = memory, .capacity = capacity};
+}
+
+size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t pieces[2])
+{
+    pieces[0] = pieces[1] = (uvhttp_slice_t){NULL, 0};
+    if (ring->length == 0)
+        return 0;
+    size_t first = smaller(ring->length, ring->capacity - ring->start);
+    pieces[0] = (uvhttp_slice_t){ring->memory + ring->start, first};
+    if (first == ring->length)
+        return 1;
+    pieces[1] = (uvhttp_slice_t){ring->memory, ring->length - first};
+    return 2;
+}
+
+size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2])
+{
+    pieces[0] = pieces[1] = (uvhttp_span_t){NULL, 0};
+    size_t room = ring->capacity - ring->length;
+    if (room == 0)
+        return 0;
+    size_t behind = ring->capacity - ring->start; /* from the first byte held to the memory's end */
+    size_t end = ring->length < behind ? ring->start + ring->length : ring->length - behind;
+    size_t first = smaller(room, ring->capacity - end);
+    pieces[0] = (uvhttp_span_t){ring->memory + end, first};
+    if (first == room)
+        return 1;
+    pieces[1] = (uvhttp_span_t){ring->memory, room - first};
+    return 2;
+}
+
+size_t uvhttp_ring_commit(uvhttp_ring_t *ring, size_t length)
+{
+    size_t taken = smaller(length, ring->capacity - ring->length);
+    ring->length += taken;
+    return taken;
+}
+
+size_t uvhttp_ring_write(uvhttp_ring_t *ring, const void *data, size_t length)
+{
+    const char *from = data;
+    uvhttp_span_t pieces[2];
+    size_t count = uvhttp_ring_writable(ring, pieces);
+    size_t written = 0;
+    for (size_t i = 0; i < count && written < length; i++) {
+        size_t part = smaller(pieces[i].length, length - written);
+        memcpy(pieces[i].base, from + written, part);
+        written += part;
+    }
+    return uvhttp_ring_commit(ring, written);
+}
+
+size_t uvhttp_ring_consume(uvhttp_ring_t *ring, size_t length)
+{
+    size_t taken = smaller(length, ring->length);
+    ring->length -= taken;
+    if (ring->length == 0)
+        ring->start = 0;
+    else if (taken < ring->capacity - ring->start)
+        ring->start += taken;
+    else
+        ring->start = taken - (ring->capacity - ring->start);
+    return taken;
+}

@@ -1,0 +1,54 @@
+/* What the fuzz targets have in common: a property that does not hold ends the process, and so does a byte read outside an input.
+ *
+ * Each input is put into memory of exactly its size, so that the sanitizer sees every byte too many. */
+#ifndef UVH_TESTS_FUZZ_CHECK_H
+#define UVH_TESTS_FUZZ_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uvhttp/parser.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* `difference` is what compare.h found, NULL for nothing. */
+static inline void require_same(const char *difference, const char *how)
+{
+    if (difference == NULL)
+        return;
+    fprintf(stderr, "%s differs, %s, back end %s\n", difference, how, uvhttp_parser_backend());
+    abort();
+}
+
+/* To be freed. */
+static inline char *exact_copy(const void *bytes, size_t length)
+{
+    char *copy = malloc(length > 0 ? length : 1);
+    require(copy != NULL);
+    if (length > 0)
+        memcpy(copy, bytes, length);
+    return copy;
+}
+
+static inline bool slice_equal(uvhttp_slice_t a, uvhttp_slice_t b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.base, b.base, a.length) == 0);
+}
+
+/* Does `part` lie in `whole`? */
+static inline bool slice_within(uvhttp_slice_t part, uvhttp_slice_t whole)
+{
+    return part.base >= whole.base && part.base + part.length <= whole.base + whole.length;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* The NEON intrinsics that src/codec/vector_neon.h uses, written in plain C by SIMDe, so that its back end can be tested on any machine: the build
+ * puts this folder in front where the tests compile that back end elsewhere than on ARM. No library is ever built with it. */
+#ifndef UVH_TESTS_ARM_NEON_H
+#define UVH_TESTS_ARM_NEON_H
+
+#define SIMDE_ENABLE_NATIVE_ALIASES /* vld1q_u8 besides simde_vld1q_u8 */
+
+#include <simde/arm/neon/add.h>
+#include <simde/arm/neon/and.h>
+#include <simde/arm/neon/bic.h>
+#include <simde/arm/neon/ceq.h>
+#include <simde/arm/neon/cle.h>
+#include <simde/arm/neon/clt.h>
+#include <simde/arm/neon/dup_n.h>
+#include <simde/arm/neon/get_lane.h>
+#include <simde/arm/neon/ld1.h>
+#include <simde/arm/neon/orr.h>
+#include <simde/arm/neon/qtbl.h>
+#include <simde/arm/neon/reinterpret.h>
+#include <simde/arm/neon/shr_n.h>
+#include <simde/arm/neon/shrn_n.h>
+#include <simde/arm/neon/tst.h>
+
+#endif

@@ -1,0 +1,412 @@
+/* Heads in pieces: whatever the cuts, the results are those of one buffer, and bytes are copied only when and as often as promised. Every
+ * piece ends at a protected page, and so does the memory to gather in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/parser.h>
+
+#include "support/backends.h"
+#include "support/guarded.h"
+
+enum { PLACES = 7, PLACE_SIZE = 16384, GATHER = PLACES - 1, MOST_PIECES = PLACES - 1 };
+
+typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *, const char *, size_t,
+                                          const uvhttp_head_limits_t *);
+typedef uvhttp_parse_result_t (*parse_pieces_fn)(uvhttp_head_t *, const uvhttp_slice_t *, size_t, char *,
+                                                 const uvhttp_head_limits_t *);
+
+struct sample {
+    bool response;
+    const char *text;
+};
+
+static const struct sample samples[] = {
+    {false, "GET / HTTP/1.1\r\n\r\n"                                                                   },
+    {false, "GET /a?b HTTP/1.1\r\nHost: example.com\r\nAccept: */*\r\n\r\n"                            },
+    {false, "POST /u HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nbody\r\n\r\n"                     },
+    {false, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n"                   },
+    {false, "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\nxy"                                                  },
+    {false, "\r\n\r\n\r\n\r\nGET / HTTP/1.0\r\n\r\n\r\n"                                               },
+    {false, "\r\n\r\n\r\n\r\n"                                                                         },
+    {false, "\r\n\r\n\rGET / HTTP/1.1\r\n\r\n"                                                         },
+    {false, "\r\n\r\n\nGET / HTTP/1.1\r\n\r\n"                                                         },
+    {false, "\n\r\nGET / HTTP/1.1\r\n\r\n"                                                             },
+    {false, "\r\n\r\nG\r\n\r\nx"                                                                       },
+    {false, "OTHER-METHOD-NAME * HTTP/1.1\r\nA:b\r\nA: \t \r\na:\tc \r\n\r\n"                          },
+    {false, "GET / HTTP/1.1\r\nHost: a\r\nAccept"                                                      },
+    {false, "GET / HTTP/1.1\r\n"                                                                       },
+    {false, ""                                                                                         },
+    {false, "G@T / HTTP/1.1\r\n\r\n"                                                                   },
+    {false, "GET /a#b HTTP/1.1\r\n\r\n"                                                                },
+    {false, "GET /a b HTTP/1.1\r\n\r\n"                                                                },
+    {false, "GET /\r\n\r\n"                                                                            },
+    {false, "GET / HTTP/2.0\r\n\r\n"                                                                   },
+    {false, "GET / HTTP/1.1\n\r\nHost: a\r\n\r\n"                                                      },
+    {false, "GET / HTTP/1.1\r\nHost: a\n\r\n"                                                          },
+    {false, "GET / HTTP/1.1\r\nHost: a\r\n\n"                                                          },
+    {false, "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"                                                      },
+    {false, "GET / HTTP/1.1\r\nHost : a\r\n\r\n"                                                       },
+    {false, "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"                                             },
+    {false, "GET / HTTP/1.1\r\nA: b\x01z\r\n\r\n"                                                      },
+    {false, "GET / HTTP/1.1\r\nno colon\r\n\r\n"                                                       },
+    {false, "GET / HTTP/1.1\r\n\rX: y\r\n\r\n"                                                         },
+    {false, "GET / HTTP/1.1\r\na:1\r\nb:2\r\nc:3\r\nd:4\r\ne:5\r\nf:6\r\ng:7\r\n\r\n"                  },
+    {false, "GET /a-target-that-is-longer-than-the-limit-allows-it-to-be-in-this-test HTTP/1.1\r\n\r\n"},
+    {true,  "HTTP/1.1 200 OK\r\n\r\n"                                                                  },
+    {true,  "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 4\r\n\r\nb\r\n\r\n"                       },
+    {true,  "HTTP/1.0 404 \r\nA: b\r\n\r\n"                                                            },
+    {true,  "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"                                                          },
+    {true,  "HTTP/1.1 200 OK\n\r\nA: b\r\n\r\n"                                                        },
+    {true,  "HTTP/1.1 20x OK\r\n\r\n"                                                                  },
+    {true,  "HTTP/1.1 200 O\x7fK\r\n\r\n"                                                              },
+    {true,  "HTTP/1.1 200 OK\r\nA: b\r\n\r\r\n\r\n"                                                    },
+};
+
+enum { SAMPLE_COUNT = sizeof samples / sizeof samples[0] };
+
+static const uvhttp_head_limits_t usual_limits = {4096, 60, 6};
+
+static struct guarded places[PLACES];
+static uint32_t seed = 19;
+
+static size_t random_below(size_t limit)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % limit;
+}
+
+/* Memory of `size` bytes in front of a protected page. */
+static char *place(size_t index, size_t size)
+{
+    assert_true(size <= PLACE_SIZE);
+    return places[index].end - size;
+}
+
+static parse_fn parse_of(const struct sample *sample)
+{
+    return sample->response ? uvhttp_response_head_parse : uvhttp_request_head_parse;
+}
+
+static parse_pieces_fn parse_pieces_of(const struct sample *sample)
+{
+    return sample->response ? uvhttp_response_head_parse_pieces : uvhttp_request_head_parse_pieces;
+}
+
+static void same_bytes(const uvhttp_head_t *a, const uvhttp_head_t *b, uint32_t offset, uint32_t length)
+{
+    assert_memory_equal(a->base + offset, b->base + offset, length);
+}
+
+/* Both heads say the same and refer to the same bytes. */
+static void same_head(uvhttp_parse_result_t result, const uvhttp_head_t *head,
+                      uvhttp_parse_result_t expected_result, const uvhttp_head_t *expected)
+{
+    assert_int_equal(result, expected_result);
+    if (result == UVHTTP_PARSE_BAD) {
+        assert_int_equal(head->reason, expected->reason);
+        assert_int_equal(head->reason_offset, expected->reason_offset);
+    }
+    if (result != UVHTTP_PARSE_DONE)
+        return;
+    assert_int_equal(head->size, expected->size);
+    assert_int_equal(head->start, expected->start);
+    assert_int_equal(head->method, expected->method);
+    assert_int_equal(head->method_length, expected->method_length);
+    assert_int_equal(head->minor_version, expected->minor_version);
+    assert_int_equal(head->target_offset, expected->target_offset);
+    assert_int_equal(head->target_length, expected->target_length);
+    assert_int_equal(head->query_offset, expected->query_offset);
+    assert_int_equal(head->status, expected->status);
+    assert_int_equal(head->reason_phrase_offset, expected->reason_phrase_offset);
+    assert_int_equal(head->reason_phrase_length, expected->reason_phrase_length);
+    assert_int_equal(head->field_count, expected->field_count);
+    assert_memory_equal(head->fields, expected->fields, head->field_count * sizeof head->fields[0]);
+    assert_memory_equal(head->known, expected->known, sizeof head->known);
+    same_bytes(head, expected, 0, head->size);
+}
+
+/* Cuts `text` at the given places (in order) to pieces that lie apart. Returns how many. */
+static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cut_count,
+                  uvhttp_slice_t pieces[MOST_PIECES])
+{
+    size_t start = 0;
+    for (size_t i = 0; i <= cut_count; i++) {
+        size_t end = i < cut_count ? cuts[i] : length;
+        pieces[i] = (uvhttp_slice_t){guarded_place(&places[i], text + start, end - start), end - start};
+        start = end;
+    }
+    return cut_count + 1;
+}
+
+/* Where the head had to be in the end, and what may have been written to reach that. */
+static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result,
+                         const uvhttp_slice_t *pieces, size_t count, const char *gather, size_t gather_size)
+{
+    for (size_t i = head->gathered; i < gather_size; i++)
+        assert_int_equal(gather[i], '~');
+    if (result != UVHTTP_PARSE_DONE)
+        return;
+    if (head->base == gather) {
+        assert_int_equal(head->gathered, head->size);
+        return;
+    }
+    assert_int_equal(head->gathered, 0);
+    while (count > 0 && pieces->length == 0) {
+        pieces++;
+        count--;
+    }
+    assert_true(count > 0 && head->base == pieces->base);
+}
+
+/* One call with all bytes in these pieces, compared with one buffer. */
+static void run_once(const struct sample *sample, const size_t *cuts, size_t cut_count,
+                     const uvhttp_head_limits_t *limits)
+{
+    size_t length = strlen(sample->text);
+    uvhttp_head_t expected;
+    uvhttp_head_init(&expected, NULL, 0);
+    uvhttp_parse_result_t expected_result = parse_of(sample)(&expected, sample->text, length, limits);
+
+    uvhttp_slice_t pieces[MOST_PIECES];
+    size_t count = cut(sample->text, length, cuts, cut_count, pieces);
+    char *gather = place(GATHER, limits->max_size);
+    memset(gather, '~', limits->max_size);
+    uvhttp_head_t head;
+    uvhttp_head_init(&head, NULL, 0);
+    uvhttp_parse_result_t result = parse_pieces_of(sample)(&head, pieces, count, gather, limits);
+    same_head(result, &head, expected_result, &expected);
+    check_copies(&head, result, pieces, count, gather, limits->max_size);
+    bool in_first = result == UVHTTP_PARSE_DONE && head.size <= (cut_count > 0 ? cuts[0] : length);
+    if (in_first)
+        assert_ptr_equal(head.base, pieces[0].base);
+}
+
+static void every_two_way_cut(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < SAMPLE_COUNT; s++) {
+        size_t length = strlen(samples[s].text);
+        run_once(&samples[s], NULL, 0, &usual_limits);
+        for (size_t at = 0; at <= length; at++)
+            run_once(&samples[s], &at, 1, &usual_limits);
+    }
+}
+
+static void every_three_way_cut(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < SAMPLE_COUNT; s++) {
+        size_t length = strlen(samples[s].text);
+        for (size_t first = 0; first <= length; first++) {
+            for (size_t second = first; second <= length; second++)
+                run_once(&samples[s], (size_t[]){first, second}, 2, &usual_limits);
+        }
+    }
+}
+
+/* Every limit up to one byte more than is needed, with every two-way cut. */
+static void every_limit(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < SAMPLE_COUNT; s++) {
+        size_t length = strlen(samples[s].text);
+        for (uint32_t most = 0; most <= length + 1; most++) {
+            uvhttp_head_limits_t limits = {most, 60, 6};
+            for (size_t at = 0; at <= length; at++)
+                run_once(&samples[s], &at, 1, &limits);
+        }
+    }
+}
+
+/* Up to five random cuts, in order. */
+static size_t random_cuts(size_t length, size_t cuts[MOST_PIECES])
+{
+    size_t count = random_below(MOST_PIECES);
+    size_t from = 0;
+    for (size_t i = 0; i < count; i++)
+        cuts[i] = from = from + random_below(length - from + 1);
+    return count;
+}
+
+/* A head that grows between calls and is cut anew each time: at every length the result of one buffer that grows likewise. What has been
+ * gathered is given as other bytes, so that looking at it again would show. */
+static void run_growing(const struct sample *sample, const uvhttp_head_limits_t *limits, size_t most_step)
+{
+    char text[256];
+    size_t length = strlen(sample->text);
+    assert_true(length <= sizeof text);
+    memcpy(text, sample->text, length);
+    uvhttp_head_t expected;
+    uvhttp_head_t head;
+    uvhttp_head_init(&expected, NULL, 0);
+    uvhttp_head_init(&head, NULL, 0);
+    char *gather = place(GATHER, limits->max_size);
+    memset(gather, '~', limits->max_size);
+    uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
+    for (size_t size = 0; result == UVHTTP_PARSE_MORE;) {
+        size_t left = length - size;
+        size += left == 0 ? 0 : random_below((left < most_step ? left : most_step) + 1);
+        uvhttp_slice_t pieces[MOST_PIECES];
+        size_t cuts[MOST_PIECES];
+        size_t cut_count = random_cuts(size, cuts);
+        size_t count = cut(text, size, cuts, cut_count, pieces);
+        uint32_t gathered = head.gathered;
+        uvhttp_parse_result_t expected_result = parse_of(sample)(&expected, sample->text, size, limits);
+        result = parse_pieces_of(sample)(&head, pieces, size == 0 ? 0 : count, gather, limits);
+        same_head(result, &head, expected_result, &expected);
+        check_copies(&head, result, pieces, count, gather, limits->max_size);
+        assert_true(head.gathered >= gathered && head.gathered <= size);
+        if (gathered > 0 && result == UVHTTP_PARSE_DONE)
+            assert_ptr_equal(head.base, gather);
+        assert_memory_equal(gather, sample->text, head.gathered);
+        memset(text, '!', head.gathered);
+        if (size == length)
+            break;
+    }
+}
+
+static void growing_heads(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < SAMPLE_COUNT; s++) {
+        for (int round = 0; round < 400; round++) {
+            uvhttp_head_limits_t limits = usual_limits;
+            if (round % 4 == 0)
+                limits.max_size = (uint32_t)random_below(strlen(samples[s].text) + 2);
+            run_growing(&samples[s], &limits, round % 3 == 0 ? 1 : 40);
+        }
+    }
+}
+
+/* While it comes in one piece nothing is copied, however often it is incomplete. */
+static void one_piece_is_never_copied(void **state)
+{
+    (void)state;
+    const char *text = samples[1].text;
+    size_t length = strlen(text);
+    uvhttp_head_t head;
+    uvhttp_head_init(&head, NULL, 0);
+    for (size_t size = 0; size <= length; size++) {
+        uvhttp_slice_t pieces[3] = {
+            {NULL,    0    },
+            {place(0, size), size},
+            {NULL,       0        }
+        };
+        memcpy(place(0, size), text, size);
+        uvhttp_parse_result_t result =
+            uvhttp_request_head_parse_pieces(&head, pieces, 3, NULL, &usual_limits);
+        assert_int_equal(result, size < length ? UVHTTP_PARSE_MORE : UVHTTP_PARSE_DONE);
+        assert_int_equal(head.gathered, 0);
+    }
+    assert_ptr_equal(head.base, place(0, length));
+}
+
+/* A head of the largest size that ends right where the memory to gather in ends, in many pieces, with a body behind it. */
+static void as_large_as_allowed(void **state)
+{
+    (void)state;
+    enum { SIZE = 8192 };
+    static const char begin[] = "GET / HTTP/1.1\r\nX: ";
+    static char text[SIZE + 10];
+    memset(text, 'x', sizeof text);
+    memcpy(text, begin, sizeof begin - 1);
+    memcpy(text + SIZE - 4, "\r\n\r\n", 4);
+    for (uint32_t most = SIZE - 1; most <= SIZE + 1; most++) {
+        uvhttp_head_limits_t limits = {most, 100, 6};
+        for (int round = 0; round < 200; round++) {
+            uvhttp_slice_t pieces[MOST_PIECES];
+            size_t cuts[MOST_PIECES];
+            size_t count = cut(text, sizeof text, cuts, random_cuts(sizeof text, cuts), pieces);
+            uvhttp_head_t head;
+            uvhttp_head_init(&head, NULL, 0);
+            char *gather = place(GATHER, most);
+            uvhttp_parse_result_t result =
+                uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits);
+            if (most < SIZE) {
+                assert_int_equal(result, UVHTTP_PARSE_BAD);
+                assert_int_equal(head.reason, UVHTTP_REASON_HEAD_TOO_LARGE);
+                assert_int_equal(head.reason_offset, most);
+            } else {
+                assert_int_equal(result, UVHTTP_PARSE_DONE);
+                assert_int_equal(head.size, SIZE);
+            }
+        }
+    }
+}
+
+/* From a ring whose head goes over its memory's end, as programs use it. */
+static void from_a_ring(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "GET /wrap HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n01234567890123456789";
+    static const size_t head_size = sizeof text - 1 - 20;
+    char memory[128];
+    char gather[128];
+    uvhttp_head_limits_t limits = {sizeof gather, 64, 8};
+    uvhttp_ring_t ring;
+    uvhttp_ring_init(&ring, memory, sizeof memory);
+    for (size_t offset = 0; offset < sizeof memory; offset++) {
+        uvhttp_slice_t pieces[2];
+        uvhttp_head_t head;
+        uvhttp_head_init(&head, NULL, 0);
+        ring.start = offset;
+        assert_int_equal(uvhttp_ring_write(&ring, text, sizeof text - 1), sizeof text - 1);
+        size_t count = uvhttp_ring_readable(&ring, pieces);
+        assert_int_equal(uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits),
+                         UVHTTP_PARSE_DONE);
+        assert_int_equal(head.size, head_size);
+        assert_int_equal(head.gathered, offset + head_size > sizeof memory ? head_size : 0);
+        uvhttp_ring_consume(&ring, head.size);
+        assert_int_equal(uvhttp_ring_consume(&ring, SIZE_MAX), 20);
+    }
+}
+
+static void on_every_backend(void (*run)(void **state))
+{
+    for (size_t at = 0; backends_next(&at);)
+        run(NULL);
+}
+
+#define ON_EVERY_BACKEND(name)                \
+    static void name##_backends(void **state) \
+    {                                         \
+        (void)state;                          \
+        on_every_backend(name);               \
+    }
+
+ON_EVERY_BACKEND(every_two_way_cut)
+ON_EVERY_BACKEND(every_three_way_cut)
+ON_EVERY_BACKEND(every_limit)
+ON_EVERY_BACKEND(growing_heads)
+ON_EVERY_BACKEND(one_piece_is_never_copied)
+ON_EVERY_BACKEND(as_large_as_allowed)
+ON_EVERY_BACKEND(from_a_ring)
+
+static int make_places(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PLACES; i++)
+        places[i] = guarded_make(PLACE_SIZE);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_two_way_cut_backends),
+        cmocka_unit_test(every_three_way_cut_backends),
+        cmocka_unit_test(every_limit_backends),
+        cmocka_unit_test(growing_heads_backends),
+        cmocka_unit_test(one_piece_is_never_copied_backends),
+        cmocka_unit_test(as_large_as_allowed_backends),
+        cmocka_unit_test(from_a_ring_backends),
+    };
+    return cmocka_run_group_tests(tests, make_places, NULL);
+}

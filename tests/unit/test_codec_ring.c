@@ -1,0 +1,205 @@
+/* The ring buffer against a plain array, with random operations and every small capacity. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/ring.h>
+
+enum { MOST_CAPACITY = 300, ROUNDS = 20000 };
+
+/* What a ring holds, in order. */
+struct model {
+    char bytes[MOST_CAPACITY];
+    size_t length;
+};
+
+static uint32_t seed = 11;
+
+static size_t random_below(size_t limit)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % limit;
+}
+
+static void model_append(struct model *model, const char *bytes, size_t length)
+{
+    if (length > 0)
+        memcpy(model->bytes + model->length, bytes, length);
+    model->length += length;
+}
+
+static void model_consume(struct model *model, size_t length)
+{
+    model->length -= length;
+    memmove(model->bytes, model->bytes + length, model->length);
+}
+
+/* What is readable is what the model holds, what is writable is the rest of the memory, and both lie in it as promised. */
+static void check(const uvhttp_ring_t *ring, const struct model *model)
+{
+    uvhttp_slice_t held[2] = {
+        {"x", 9},
+        {"x", 9}
+    };
+    uvhttp_span_t room[2] = {
+        {NULL, 9},
+        {NULL, 9}
+    };
+    size_t held_count = uvhttp_ring_readable(ring, held);
+    size_t room_count = uvhttp_ring_writable(ring, room);
+    char touched[MOST_CAPACITY] = {0};
+    size_t at = 0;
+    assert_true(ring->length <= ring->capacity && (ring->start < ring->capacity || ring->start == 0));
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(held[i].length > 0, i < held_count);
+        assert_int_equal(held[i].base != NULL, i < held_count);
+        assert_true(at + held[i].length <= model->length);
+        if (i < held_count) {
+            assert_memory_equal(held[i].base, model->bytes + at, held[i].length);
+            assert_true(held[i].base >= ring->memory);
+            assert_true(held[i].base + held[i].length <= ring->memory + ring->capacity);
+            memset(touched + (held[i].base - ring->memory), 1, held[i].length);
+        }
+        at += held[i].length;
+    }
+    assert_int_equal(at, model->length);
+    at = 0;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(room[i].length > 0, i < room_count);
+        assert_int_equal(room[i].base != NULL, i < room_count);
+        for (size_t k = 0; k < room[i].length; k++)
+            touched[room[i].base - ring->memory + (ptrdiff_t)k]++;
+        at += room[i].length;
+    }
+    assert_int_equal(at, ring->capacity - model->length);
+    for (size_t i = 0; i < ring->capacity; i++)
+        assert_int_equal(touched[i], 1); /* held or free, never both */
+    if (held_count == 2)
+        assert_ptr_equal(held[1].base, ring->memory);
+    if (room_count == 2)
+        assert_ptr_equal(room[1].base, ring->memory);
+}
+
+static void random_bytes(char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        bytes[i] = (char)random_below(256);
+}
+
+/* Fills the room as a read from a socket does, then says how much came. */
+static void fill_and_commit(uvhttp_ring_t *ring, struct model *model)
+{
+    uvhttp_span_t room[2];
+    size_t count = uvhttp_ring_writable(ring, room);
+    char bytes[MOST_CAPACITY];
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        random_bytes(room[i].base, room[i].length);
+        memcpy(bytes + total, room[i].base, room[i].length);
+        total += room[i].length;
+    }
+    size_t asked = random_below(ring->capacity + 3);
+    size_t taken = asked < total ? asked : total;
+    assert_int_equal(uvhttp_ring_commit(ring, asked), taken);
+    model_append(model, bytes, taken);
+}
+
+static void run_random(size_t capacity, int rounds)
+{
+    static char guarded[MOST_CAPACITY + 2];
+    struct model model = {.length = 0};
+    uvhttp_ring_t ring;
+    guarded[0] = guarded[capacity + 1] = '#';
+    uvhttp_ring_init(&ring, guarded + 1, capacity);
+    for (int round = 0; round < rounds; round++) {
+        char bytes[MOST_CAPACITY + 2];
+        size_t length = random_below(capacity + 3);
+        size_t room = capacity - model.length;
+        size_t fits = length < room ? length : room;
+        size_t held = length < model.length ? length : model.length;
+        switch (random_below(3)) {
+        case 0:
+            random_bytes(bytes, length);
+            assert_int_equal(uvhttp_ring_write(&ring, bytes, length), fits);
+            model_append(&model, bytes, fits);
+            break;
+        case 1:
+            fill_and_commit(&ring, &model);
+            break;
+        default:
+            assert_int_equal(uvhttp_ring_consume(&ring, length), held);
+            model_consume(&model, held);
+            if (model.length == 0)
+                assert_int_equal(ring.start, 0);
+        }
+        check(&ring, &model);
+    }
+    assert_int_equal(guarded[0], '#');
+    assert_int_equal(guarded[capacity + 1], '#');
+}
+
+static void random_operations(void **state)
+{
+    (void)state;
+    for (size_t capacity = 0; capacity <= 20; capacity++)
+        run_random(capacity, ROUNDS);
+    run_random(256, ROUNDS);
+    run_random(257, ROUNDS);
+}
+
+static void without_memory(void **state)
+{
+    (void)state;
+    uvhttp_ring_t ring;
+    uvhttp_slice_t held[2];
+    uvhttp_span_t room[2];
+    uvhttp_ring_init(&ring, NULL, 0);
+    assert_int_equal(uvhttp_ring_readable(&ring, held), 0);
+    assert_int_equal(uvhttp_ring_writable(&ring, room), 0);
+    assert_int_equal(uvhttp_ring_write(&ring, "a", 1), 0);
+    assert_int_equal(uvhttp_ring_write(&ring, NULL, 0), 0);
+    assert_int_equal(uvhttp_ring_commit(&ring, 1), 0);
+    assert_int_equal(uvhttp_ring_consume(&ring, 1), 0);
+}
+
+static void numbers_that_are_too_large(void **state)
+{
+    (void)state;
+    char memory[4];
+    uvhttp_ring_t ring;
+    uvhttp_ring_init(&ring, memory, sizeof memory);
+    assert_int_equal(uvhttp_ring_write(&ring, "abc", 3), 3);
+    assert_int_equal(uvhttp_ring_consume(&ring, 2), 2);
+    assert_int_equal(uvhttp_ring_commit(&ring, SIZE_MAX), 3);
+    assert_int_equal(uvhttp_ring_consume(&ring, SIZE_MAX), 4);
+    assert_int_equal(ring.start, 0);
+}
+
+/* The layout that readv and writev take. */
+static void pieces_are_iovecs(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(uvhttp_slice_t), sizeof(struct iovec));
+    assert_int_equal(sizeof(uvhttp_span_t), sizeof(struct iovec));
+    assert_int_equal(offsetof(uvhttp_slice_t, base), offsetof(struct iovec, iov_base));
+    assert_int_equal(offsetof(uvhttp_slice_t, length), offsetof(struct iovec, iov_len));
+    assert_int_equal(offsetof(uvhttp_span_t, base), offsetof(struct iovec, iov_base));
+    assert_int_equal(offsetof(uvhttp_span_t, length), offsetof(struct iovec, iov_len));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_operations),
+        cmocka_unit_test(without_memory),
+        cmocka_unit_test(numbers_that_are_too_large),
+        cmocka_unit_test(pieces_are_iovecs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
