@@ -204,13 +204,11 @@ static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field
 
 /* RFC 9112 section 6.3, number 5: one decimal number. Several are taken when all are equal, which the
  * section allows. */
-static uvhttp_reason_t length_rule(const uvhttp_head_t *head, const uvhttp_field_t *field,
-                                   uvhttp_framing_t *framing)
+static UVH_NEVER_INLINE uvhttp_reason_t length_rule(const uvhttp_head_t *head, const uvhttp_field_t *field,
+                                                    uvhttp_framing_t *framing)
 {
     bool known = false;
     framing->body = UVHTTP_BODY_LENGTH;
-    if (is_short_length(head, field, &framing->content_length)) /* nearly always */
-        return UVHTTP_REASON_NONE;
     for (; field != NULL; field = next_same(head, field)) {
         uvhttp_reason_t reason = length_value(value_of(head, field), &known, &framing->content_length);
         if (reason != UVHTTP_REASON_NONE)
@@ -347,7 +345,7 @@ struct connection_options {
 };
 
 /* RFC 9112 section 9.3: kept alive unless "close"; in HTTP/1.0 only with "keep-alive". */
-static struct connection_options connection_options(const uvhttp_head_t *head)
+static UVH_NEVER_INLINE struct connection_options connection_options(const uvhttp_head_t *head)
 {
     bool close = false;
     bool keep_alive = head->minor_version != 0;
@@ -443,7 +441,11 @@ uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing
     split_query(head, framing, head->base + head->target_offset,
                 head->base + head->target_offset + head->target_length);
     const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
-    return length == NULL ? UVHTTP_REASON_NONE : length_rule(head, length, framing);
+    if (length == NULL)
+        return UVHTTP_REASON_NONE;
+    framing->body = UVHTTP_BODY_LENGTH;
+    return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
+                                                                   : length_rule(head, length, framing);
 }
 
 /* RFC 9112 section 6.3, numbers 1 and 2: answers that never have a body. */
@@ -456,17 +458,18 @@ static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_metho
 
 /* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, a last coding that is not chunked means that the body goes up to the
  * connection's end; so does having neither field. */
-static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+static UVH_NEVER_INLINE uvhttp_reason_t response_body_rule(const uvhttp_head_t *head,
+                                                           uvhttp_framing_t *framing)
 {
     const uvhttp_field_t *coding = first_of(head, UVHTTP_FIELD_TRANSFER_ENCODING);
     const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
-    framing->body = UVHTTP_BODY_UNTIL_CLOSE;
-    if (coding == NULL)
-        return length == NULL ? UVHTTP_REASON_NONE : length_rule(head, length, framing);
-    struct codings codings;
-    uvhttp_reason_t reason = read_codings(head, coding, true, &codings);
-    if (codings.last)
-        framing->body = UVHTTP_BODY_CHUNKED;
+    if (coding == NULL && length != NULL)
+        return length_rule(head, length, framing);
+    struct codings codings = {false, false, false};
+    uvhttp_reason_t reason = coding == NULL ? UVHTTP_REASON_NONE : read_codings(head, coding, true, &codings);
+    framing->body = codings.last ? UVHTTP_BODY_CHUNKED : UVHTTP_BODY_UNTIL_CLOSE;
+    if (framing->body == UVHTTP_BODY_UNTIL_CLOSE)
+        framing->keep_alive = false;
     return reason;
 }
 
@@ -478,12 +481,14 @@ uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method
         .keep_alive = true,
         .upgrade = head->status == 101,
     };
-    if (head->known[UVHTTP_FIELD_CONNECTION] != 0 || head->minor_version == 0)
+    if (UVH_UNLIKELY(head->known[UVHTTP_FIELD_CONNECTION] != 0 || head->minor_version == 0))
         framing->keep_alive = connection_options(head).keep_alive;
     if (is_bodiless(head, request_method))
         return UVHTTP_REASON_NONE;
-    uvhttp_reason_t reason = response_body_rule(head, framing);
-    if (framing->body == UVHTTP_BODY_UNTIL_CLOSE)
-        framing->keep_alive = false;
-    return reason;
+    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
+    if (length == NULL || head->known[UVHTTP_FIELD_TRANSFER_ENCODING] != 0 ||
+        !is_short_length(head, length, &framing->content_length))
+        return response_body_rule(head, framing);
+    framing->body = UVHTTP_BODY_LENGTH;
+    return UVHTTP_REASON_NONE;
 }

@@ -1,28 +1,11 @@
 /* The quick half of the head parser, compiled once per back end: each file h1_parser_*.c names the header
- * that scans for it and includes this.
+ * that finds lines for it (lines.h says what that gives) and includes this.
  *
  * A complete and correct head is parsed straight through, once. What stops it goes to h1_judge.c. When bytes are missing the answer
  * is MORE, and what was found so far stays in `head` (which part is under way shows by which of target_offset, target_length and
  * size are still 0), so that no byte of a method, target or phrase is looked at twice, apart from the first call, and no byte of a field line
  * more than three times, however the head is cut.
  *
- * The back end provides:
- *   UVH_LINES_SLACK                  so many bytes in front of `end` may be loaded
- *   struct uvh_lines                 where it is
- *   uvh_lines_begin(lines, p, end)   field lines begin at `p`
- *   uvh_lines_begin_message(lines, p, end)
- *                                    a message begins at `p`, which is below `end`
- *   uvh_lines_measure(lines, line, &name_length, &length)
- *                                    how far it is from `line` to the colon, at most UINT16_MAX, and to the first control but HTAB, or DEL, behind
- *                                    that (RFC 9110 section 5.5); false when there is none in front of the last byte. The line may be wrong:
- *                                    then what stands at these two places is not what belongs there
- *   UVH_LINES_CHECK_NAMES            what it takes for a colon is the first byte that is no token
- *   uvh_lines_measure_status(lines, line, &length)
- *                                    the same for a line that has no name
- *   uvh_lines_target_end(lines, p, &question)
- *                                    the first SP, control, DEL, '#' or byte above 0x7f, or where the search ends; `question` is set to the first '?'
- *                                    before it if there is one
- *   uvh_lines_reg_name(p, end)       the number of bytes, or fewer, that can stand in a registered name (RFC 3986 section 3.2.2)
  * Nothing at or past `end` is ever read. */
 #ifndef UVH_CODEC_H1_PARSER_H
 #define UVH_CODEC_H1_PARSER_H
@@ -81,8 +64,8 @@ static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, u
             return false;
     }
     const char *target = data + length + 1;
-    const char *question = NULL;
-    const char *stop = uvh_lines_target_end(lines, target, &question);
+    const struct uvh_lines_target found = uvh_lines_find_target(lines, target);
+    const char *stop = found.end;
     size_t target_length = (size_t)(stop - target);
     if (end - stop < 1 + UVH_H1_VERSION_LENGTH + 2 || *stop != ' ' || target_length - 1 >= max_target ||
         !is_http_1_1(stop + 1) || !is_line_end(stop + 1 + UVH_H1_VERSION_LENGTH))
@@ -92,8 +75,8 @@ static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, u
     head->method_length = (uint16_t)length;
     head->target_offset = length + 1;
     head->target_length = (uint32_t)target_length;
-    if (question != NULL)
-        head->query_offset = (uint32_t)(question + 1 - data);
+    if (found.question != NULL)
+        head->query_offset = (uint32_t)(found.question + 1 - data);
     head->size = (uint32_t)(stop + 1 + UVH_H1_VERSION_LENGTH + 2 - data);
     return true;
 }
@@ -101,9 +84,9 @@ static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, u
 /* A status line, the same way. */
 static UVH_ALWAYS_INLINE bool take_status_line(struct uvh_lines *lines, uvhttp_head_t *head, const char *data)
 {
-    size_t length;
-    if (!is_http_1_1(data) || !uvh_lines_measure_status(lines, data, &length) ||
-        length < UVH_H1_STATUS_LENGTH || !is_line_end(data + length) || data[8] != ' ' || data[12] != ' ')
+    size_t length = uvh_lines_measure_status(lines, data);
+    if (!is_http_1_1(data) || length < UVH_H1_STATUS_LENGTH || !is_line_end(data + length) ||
+        data[8] != ' ' || data[12] != ' ')
         return false;
     unsigned hundreds = (unsigned)data[9] - '0';
     unsigned tens = (unsigned)data[10] - '0';
@@ -149,12 +132,12 @@ static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const
 static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
                                                uvhttp_field_t *field)
 {
-    size_t name_length;
-    size_t length;
-    if (!uvh_lines_measure(lines, line, &name_length, &length) || name_length == 0)
+    const struct uvh_line measured = uvh_lines_measure(lines, line);
+    size_t name_length = measured.name_length;
+    if (name_length == 0)
         return NULL;
     const char *colon = line + name_length;
-    const char *stop = line + length;
+    const char *stop = line + measured.length;
     if (!is_line_end(stop) || *colon != ':')
         return NULL;
     size_t colon_offset = (size_t)(colon - data);
@@ -167,7 +150,7 @@ static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const ch
         return NULL; /* a name found in the table is a token */
     field->name_offset = (uint32_t)(line - data);
     field->value_offset = (uint32_t)colon_offset + 2;
-    field->value_length = (uint32_t)(length - name_length) - 2;
+    field->value_length = (uint32_t)(measured.length - name_length) - 2;
     field->name_length = (uint16_t)name_length;
     field->id = (uint8_t)id;
     field->repeated = 0;

@@ -6,7 +6,7 @@
  *   uvh_block_lines(p, end, &values, &names)   what ends a value, what is no token
  *   uvh_block_target(p, end, &questions)       what ends a target, and '?'
  *   uvh_block_first(p, end, &values, &names, &targets, &questions)    all of these
- *   uvh_lines_reg_name(p, end)                 see h1_parser.h
+ *   uvh_lines_reg_name(p, end)                 see lines.h
  * Bit i stands for p[i]; the bits of bytes at or past `end` are 0. */
 #ifndef UVH_CODEC_LINES_BLOCKS_H
 #define UVH_CODEC_LINES_BLOCKS_H
@@ -20,6 +20,7 @@
 #include UVH_BLOCK_HEADER
 
 #include "base/compiler.h"
+#include "codec/lines.h"
 
 enum { UVH_BLOCK_SIZE = 64, UVH_LINES_CHECK_NAMES = 1 };
 
@@ -65,91 +66,90 @@ static UVH_ALWAYS_INLINE bool uvh_lines_next_block(struct uvh_lines *lines)
 }
 
 /* A line whose value does not end in the block at hand. */
-static UVH_ALWAYS_INLINE bool uvh_lines_measure_far(struct uvh_lines *lines, const char *line,
-                                                    size_t *name_length, size_t *length)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure_far(struct uvh_lines *lines, const char *line)
 {
+    const struct uvh_line none = {0, 0};
     size_t at = (size_t)(line - lines->block);
     uint64_t names = at < UVH_BLOCK_SIZE ? lines->name_ends >> at : 0;
     uint64_t values = 0;
+    struct uvh_line found;
     if (UVH_LIKELY(names != 0)) {
-        *name_length = (size_t)__builtin_ctzll(names);
+        found.name_length = (size_t)__builtin_ctzll(names);
     } else {
         /* The name does not end in the block at hand, and may begin behind it. A block of its own begins with it. */
         for (const char *p = line; names == 0; p += UVH_BLOCK_SIZE) {
             if (!uvh_lines_move(lines, p))
-                return false;
+                return none;
             names = lines->name_ends;
         }
         values = lines->value_ends;
-        *name_length = (size_t)(lines->block - line) + (size_t)__builtin_ctzll(names);
-        if (*name_length > UINT16_MAX)
-            return false;
+        found.name_length = (size_t)(lines->block - line) + (size_t)__builtin_ctzll(names);
+        if (found.name_length > UINT16_MAX)
+            return none;
     }
     while (values == 0) {
         if (!uvh_lines_next_block(lines))
-            return false;
+            return none;
         values = lines->value_ends;
     }
-    *length = (size_t)(lines->block - line) + (size_t)__builtin_ctzll(values);
-    return true;
+    found.length = (size_t)(lines->block - line) + (size_t)__builtin_ctzll(values);
+    return found;
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_measure(struct uvh_lines *lines, const char *line,
-                                                size_t *name_length, size_t *length)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
 {
     size_t at = (size_t)(line - lines->block);
     uint64_t values = at < UVH_BLOCK_SIZE ? lines->value_ends >> at : 0;
     if (values == 0)
-        return uvh_lines_measure_far(lines, line, name_length, length);
+        return uvh_lines_measure_far(lines, line);
     /* What ends a value is no token, so the name's end is in this block too. */
-    *name_length = (size_t)__builtin_ctzll(lines->name_ends >> at);
-    *length = (size_t)__builtin_ctzll(values);
-    return true;
+    return (struct uvh_line){(size_t)__builtin_ctzll(lines->name_ends >> at),
+                             (size_t)__builtin_ctzll(values)};
 }
 
-/* The line begins at the block at hand. */
-static UVH_ALWAYS_INLINE bool uvh_lines_measure_status(struct uvh_lines *lines, const char *line,
-                                                       size_t *length)
+static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
 {
     while (lines->value_ends == 0) {
         if (!uvh_lines_next_block(lines))
-            return false;
+            return 0;
     }
-    *length = (size_t)(lines->block - line) + (size_t)__builtin_ctzll(lines->value_ends);
-    return true;
+    return (size_t)(lines->block - line) + (size_t)__builtin_ctzll(lines->value_ends);
 }
 
 /* A target that goes on behind the first block: `block` is the next one. */
-static UVH_NEVER_INLINE const char *uvh_lines_target_far(const char *block, const char *end,
-                                                         const char **question)
+static UVH_NEVER_INLINE struct uvh_lines_target uvh_lines_target_far(struct uvh_lines_target target,
+                                                                     const char *block, const char *end)
 {
     for (; block < end; block += UVH_BLOCK_SIZE) {
         uint64_t questions;
         uint64_t ends = uvh_block_target(block, end, &questions);
         questions &= ends ^ (ends - 1);
-        if (questions != 0 && *question == NULL)
-            *question = block + __builtin_ctzll(questions);
-        if (ends != 0)
-            return block + __builtin_ctzll(ends);
+        if (questions != 0 && target.question == NULL)
+            target.question = block + __builtin_ctzll(questions);
+        if (ends != 0) {
+            target.end = block + __builtin_ctzll(ends);
+            return target;
+        }
     }
-    return end;
+    target.end = end;
+    return target;
 }
 
 /* The target begins in the first block, which is the one at hand. */
-static UVH_ALWAYS_INLINE const char *uvh_lines_target_end(const struct uvh_lines *lines, const char *p,
-                                                          const char **question)
+static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const struct uvh_lines *lines,
+                                                                       const char *p)
 {
     const char *block = lines->block;
     uint64_t ends = lines->target_ends >> (p - block) << (p - block);
     /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without one. */
     uint64_t questions = lines->questions & (ends ^ (ends - 1));
-    *question = questions != 0 ? block + __builtin_ctzll(questions) : NULL;
-    if (UVH_LIKELY(ends != 0))
-        return block + __builtin_ctzll(ends);
-    const char *found = *question; /* its address is taken, which that of `*question` must not be */
-    const char *stop = uvh_lines_target_far(block + UVH_BLOCK_SIZE, lines->end, &found);
-    *question = found;
-    return stop;
+    struct uvh_lines_target target = {NULL, NULL};
+    if (questions != 0)
+        target.question = block + __builtin_ctzll(questions);
+    if (UVH_UNLIKELY(ends == 0))
+        return uvh_lines_target_far(target, block + UVH_BLOCK_SIZE, lines->end);
+    target.end = block + __builtin_ctzll(ends);
+    return target;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Finding the parts of a head in portable C: see h1_parser.h for what each function means. */
+/* Finding the parts of a head in portable C: see lines.h for what each function means. */
 #ifndef UVH_CODEC_LINES_SWAR_H
 #define UVH_CODEC_LINES_SWAR_H
 
@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "codec/chars.h"
+#include "codec/lines.h"
 #include "codec/scan_swar.h"
 
 enum { UVH_LINES_CHECK_NAMES = 0, UVH_LINES_SLACK = UVH_SWAR_SLACK };
@@ -25,24 +26,22 @@ static UVH_ALWAYS_INLINE void uvh_lines_begin_message(struct uvh_lines *lines, c
     uvh_lines_begin(lines, p, end);
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_measure_status(struct uvh_lines *lines, const char *line,
-                                                       size_t *length)
+static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
 {
     const char *stop = uvh_scan_value(line, lines->end);
-    *length = (size_t)(stop - line);
-    return lines->end - stop >= 2;
+    return lines->end - stop >= 2 ? (size_t)(stop - line) : 0;
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_measure(struct uvh_lines *lines, const char *line,
-                                                size_t *name_length, size_t *length)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
 {
+    const struct uvh_line none = {0, 0};
     const char *colon = uvh_scan_colon(line, lines->end);
     if (colon == lines->end || colon - line > UINT16_MAX)
-        return false;
+        return none;
     const char *stop = uvh_scan_value(colon + 1, lines->end);
-    *name_length = (size_t)(colon - line);
-    *length = (size_t)(stop - line);
-    return lines->end - stop >= 2;
+    if (lines->end - stop < 2)
+        return none;
+    return (struct uvh_line){(size_t)(colon - line), (size_t)(stop - line)};
 }
 
 /* The first '?' in [p, stop), or NULL. Words may be loaded across `stop`, but not across `end`. */
@@ -62,12 +61,11 @@ static UVH_ALWAYS_INLINE const char *uvh_lines_question(const char *p, const cha
     return NULL;
 }
 
-static UVH_ALWAYS_INLINE const char *uvh_lines_target_end(const struct uvh_lines *lines, const char *p,
-                                                          const char **question)
+static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const struct uvh_lines *lines,
+                                                                       const char *p)
 {
     const char *stop = uvh_scan_target(p, lines->end);
-    *question = uvh_lines_question(p, stop, lines->end);
-    return stop;
+    return (struct uvh_lines_target){stop, uvh_lines_question(p, stop, lines->end)};
 }
 
 static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)

@@ -21,6 +21,7 @@
 #include UVH_VECTOR_HEADER
 
 #include "base/compiler.h"
+#include "codec/lines.h"
 
 enum { UVH_LINES_CHECK_NAMES = 1, UVH_LINES_SLACK = UVH_VECTOR_SIZE + 1 };
 
@@ -39,102 +40,101 @@ static UVH_ALWAYS_INLINE void uvh_lines_begin_message(struct uvh_lines *lines, c
     uvh_lines_begin(lines, p, end);
 }
 
-/* The vector at `p`; where fewer bytes are left, the last one in front of `end`: the lowest `surplus` bits of its masks stand for bytes in front of `p`. */
-static UVH_ALWAYS_INLINE uvh_vector uvh_vector_within(const char *p, const char *end, unsigned *surplus)
+/* How many bytes of a vector at `p` lie behind `end`. Instead of such a vector the last one of the input is loaded, so many bytes in front of `p`, and
+ * its masks are shifted. */
+static UVH_ALWAYS_INLINE unsigned uvh_vector_missing(const char *p, const char *end)
 {
     ptrdiff_t left = end - p;
-    unsigned missing = UVH_LIKELY(left >= UVH_VECTOR_SIZE) ? 0 : (unsigned)(UVH_VECTOR_SIZE - left);
-    *surplus = missing * UVH_VECTOR_BITS;
-    return uvh_vector_load(p - missing);
+    return UVH_LIKELY(left >= UVH_VECTOR_SIZE) ? 0 : (unsigned)(UVH_VECTOR_SIZE - left);
 }
 
 /* The first byte at or behind `p` that ends a value, or `end`. */
 static UVH_ALWAYS_INLINE const char *uvh_lines_value_end(const char *p, const char *end)
 {
     for (; p < end; p += UVH_VECTOR_SIZE) {
-        unsigned surplus;
-        uvh_vector vector = uvh_vector_within(p, end, &surplus);
-        uint64_t ends = uvh_vector_value_ends(vector) >> surplus;
+        unsigned missing = uvh_vector_missing(p, end);
+        uvh_vector vector = uvh_vector_load(p - missing);
+        uint64_t ends = uvh_vector_value_ends(vector) >> missing * UVH_VECTOR_BITS;
         if (ends != 0)
             return p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
     }
     return end;
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_measure_status(struct uvh_lines *lines, const char *line,
-                                                       size_t *length)
+static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
 {
     const char *stop = uvh_lines_value_end(line, lines->end);
-    *length = (size_t)(stop - line);
-    return stop < lines->end;
+    return stop < lines->end ? (size_t)(stop - line) : 0;
 }
 
 /* A line whose name is longer than a vector. */
-static UVH_NEVER_INLINE bool uvh_lines_measure_long(const struct uvh_lines *lines, const char *line,
-                                                    size_t *name_length, size_t *length)
+static UVH_NEVER_INLINE struct uvh_line uvh_lines_measure_long(const char *line, const char *end)
 {
-    const char *end = lines->end;
+    const struct uvh_line none = {0, 0};
     for (const char *p = line; p < end; p += UVH_VECTOR_SIZE) {
-        unsigned surplus;
-        uvh_vector vector = uvh_vector_within(p, end, &surplus);
-        uint64_t names = uvh_vector_name_ends(vector) >> surplus;
-        if (names != 0) {
-            const char *colon = p + __builtin_ctzll(names) / UVH_VECTOR_BITS;
-            const char *stop = uvh_lines_value_end(colon, end);
-            *name_length = (size_t)(colon - line);
-            *length = (size_t)(stop - line);
-            return stop < end && colon - line <= UINT16_MAX;
-        }
+        unsigned missing = uvh_vector_missing(p, end);
+        uvh_vector vector = uvh_vector_load(p - missing);
+        uint64_t names = uvh_vector_name_ends(vector) >> missing * UVH_VECTOR_BITS;
+        if (names == 0)
+            continue;
+        const char *colon = p + __builtin_ctzll(names) / UVH_VECTOR_BITS;
+        const char *stop = uvh_lines_value_end(colon, end);
+        if (stop == end || colon - line > UINT16_MAX)
+            return none;
+        return (struct uvh_line){(size_t)(colon - line), (size_t)(stop - line)};
     }
-    return false;
+    return none;
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_measure(struct uvh_lines *lines, const char *line,
-                                                size_t *name_length, size_t *length)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
 {
+    const struct uvh_line none = {0, 0};
     const char *end = lines->end;
     if (line >= end)
-        return false;
-    unsigned surplus;
-    uvh_vector vector = uvh_vector_within(line, end, &surplus);
-    uint64_t names = uvh_vector_name_ends(vector) >> surplus;
+        return none;
+    unsigned missing = uvh_vector_missing(line, end);
+    uvh_vector vector = uvh_vector_load(line - missing);
+    uint64_t names = uvh_vector_name_ends(vector) >> missing * UVH_VECTOR_BITS;
     if (UVH_UNLIKELY(names == 0))
-        return uvh_lines_measure_long(lines, line, name_length, length);
-    *name_length = (size_t)__builtin_ctzll(names) / UVH_VECTOR_BITS;
+        return uvh_lines_measure_long(line, end);
+    size_t name_length = (size_t)__builtin_ctzll(names) / UVH_VECTOR_BITS;
     /* What ends a value is no token, so none stands in front of the name's end. */
-    uint64_t values = uvh_vector_value_ends(vector) >> surplus;
-    if (values != 0) {
-        *length = (size_t)__builtin_ctzll(values) / UVH_VECTOR_BITS;
-        return true;
-    }
+    uint64_t values = uvh_vector_value_ends(vector) >> missing * UVH_VECTOR_BITS;
+    if (values != 0)
+        return (struct uvh_line){name_length, (size_t)__builtin_ctzll(values) / UVH_VECTOR_BITS};
     const char *stop = uvh_lines_value_end(line + UVH_VECTOR_SIZE, end);
-    *length = (size_t)(stop - line);
-    return stop < end;
+    if (stop == end)
+        return none;
+    return (struct uvh_line){name_length, (size_t)(stop - line)};
 }
 
-static UVH_ALWAYS_INLINE const char *uvh_lines_target_end(const struct uvh_lines *lines, const char *p,
-                                                          const char **question)
+static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const struct uvh_lines *lines,
+                                                                       const char *p)
 {
+    struct uvh_lines_target target = {lines->end, NULL};
     for (; p < lines->end; p += UVH_VECTOR_SIZE) {
-        unsigned surplus;
-        uvh_vector vector = uvh_vector_within(p, lines->end, &surplus);
-        uint64_t ends = uvh_vector_target_ends(vector) >> surplus;
+        unsigned missing = uvh_vector_missing(p, lines->end);
+        uvh_vector vector = uvh_vector_load(p - missing);
+        uint64_t ends = uvh_vector_target_ends(vector) >> missing * UVH_VECTOR_BITS;
         /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without one. */
-        uint64_t questions = (uvh_vector_questions(vector) >> surplus) & (ends ^ (ends - 1));
-        if (questions != 0 && *question == NULL)
-            *question = p + __builtin_ctzll(questions) / UVH_VECTOR_BITS;
-        if (ends != 0)
-            return p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
+        uint64_t questions =
+            (uvh_vector_questions(vector) >> missing * UVH_VECTOR_BITS) & (ends ^ (ends - 1));
+        if (questions != 0 && target.question == NULL)
+            target.question = p + __builtin_ctzll(questions) / UVH_VECTOR_BITS;
+        if (ends != 0) {
+            target.end = p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
+            break;
+        }
     }
-    return lines->end;
+    return target;
 }
 
 static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)
 {
     for (const char *at = p; at < end; at += UVH_VECTOR_SIZE) {
-        unsigned surplus;
-        uvh_vector vector = uvh_vector_within(at, end, &surplus);
-        uint64_t ends = uvh_vector_not_reg_name(vector) >> surplus;
+        unsigned missing = uvh_vector_missing(at, end);
+        uvh_vector vector = uvh_vector_load(at - missing);
+        uint64_t ends = uvh_vector_not_reg_name(vector) >> missing * UVH_VECTOR_BITS;
         if (ends != 0)
             return (size_t)(at - p) + (size_t)__builtin_ctzll(ends) / UVH_VECTOR_BITS;
     }

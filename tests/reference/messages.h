@@ -404,8 +404,8 @@ static inline void message_make_request(struct message *message)
 
 static inline void message_make_response(struct message *message)
 {
-    static const char *const statuses[] = {"200", "200", "204", "304", "100",
-                                           "101", "404", "301", "500", "999"};
+    static const char *const statuses[] = {"200", "200", "204", "304", "100", "101", "199",
+                                           "206", "299", "301", "305", "404", "500", "999"};
     static const char *const odd_statuses[] = {"099", "000", "20", "2000", "2x0", "", " 200", "-20"};
     static const char *const phrases[] = {"OK", "Not Found", "", "Moved Permanently", "\xc3\x84", "a\tb "};
     message_version(message);

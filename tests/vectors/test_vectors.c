@@ -24,7 +24,7 @@
 #define VECTORS_DIR UVHTTP_TESTS_DIR "/vectors"
 
 /* SHORT: of inputs up to this size all three-way cuts are tried. GONE stands where bytes are that should neither be read nor written. */
-enum { ROOM = 64 * 1024, PIECES = 3, SHORT = 64, GONE = 0x5a };
+enum { ROOM = 64 * 1024, PIECES = 3, SHORT = 40, GONE = 0x5a };
 
 /* How an input is cut: the length at hand grows from `first` to all, in steps. */
 struct cut {
@@ -223,18 +223,28 @@ static void run_pieces_byte_by_byte(const struct vector *vector, struct seams se
     compare(vector, "pieces byte by byte with seams at", seams.first, seams.second);
 }
 
+/* Two pieces that arrive one after the other, cut at `at` or elsewhere at first. */
+static void run_growing_pieces(const struct vector *vector, size_t at)
+{
+    size_t size = vector->size;
+    run_pieces_grown(vector, at, at, at);                  /* the second piece is new */
+    run_pieces_grown(vector, (at + size) / 2, at, at);     /* the second piece grows */
+    run_pieces_grown(vector, (at + size) / 2, at / 2, at); /* cut elsewhere the next time */
+    run_pieces_grown(vector, at, size, (at + size) / 2);   /* in one piece at first */
+    run_pieces_grown(vector, at, at / 2, size);            /* in one piece at last */
+}
+
+/* Every cut into two; of a long input some hundred growing ones, and those into three with a short one in the middle. */
 static void run_all_pieces(const struct vector *vector)
 {
     size_t size = vector->size;
+    size_t stride = 1 + size / 256;
     for (size_t at = 0; at <= size; at++) {
-        run_pieces(vector, (struct seams){at, size});
-        run_pieces_grown(vector, at, at, at);                  /* the second piece is new */
-        run_pieces_grown(vector, (at + size) / 2, at, at);     /* the second piece grows */
-        run_pieces_grown(vector, (at + size) / 2, at / 2, at); /* cut elsewhere the next time */
-        run_pieces_grown(vector, at, size, (at + size) / 2);   /* in one piece at first */
-        run_pieces_grown(vector, at, at / 2, size);            /* in one piece at last */
-        for (size_t more = at; more <= (size <= SHORT ? size : at + 4) && more <= size; more++)
+        size_t last = size <= SHORT ? size : at + 2;
+        for (size_t more = at; more <= last && more <= size; more++)
             run_pieces(vector, (struct seams){at, more});
+        if (at % stride == 0)
+            run_growing_pieces(vector, at);
     }
     run_pieces_byte_by_byte(vector, (struct seams){0, size});
     run_pieces_byte_by_byte(vector, (struct seams){1, 2});
