@@ -11,7 +11,7 @@
 #include "codec/chars.h"
 #include "codec/scan_swar.h"
 
-enum { UVH_LINES_SLACK = UVH_SWAR_SLACK };
+enum { UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
 
 /* A bit for each byte of [p, end) that is within 64. */
 static UVH_ALWAYS_INLINE uint64_t uvh_block_present(const char *p, const char *end)

@@ -40,6 +40,13 @@ static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *
     return at < UVH_H1_VERSION_LENGTH - 1 && c == version[at]; /* with the last one the version is judged */
 }
 
+/* Vectors are not worth their start for a few bytes: measured. */
+static inline const struct uvh_h1_backend *backend_for(size_t length)
+{
+    enum { FEW = 33 };
+    return length < FEW ? &uvh_h1_backend_swar : uvh_h1_backend;
+}
+
 static inline bool is_one_more(const uvhttp_head_t *head, size_t length, const uvhttp_head_limits_t *limits)
 {
     return head->scanned != 0 && length == (size_t)head->scanned + 1 && length < limits->max_size;
@@ -58,7 +65,7 @@ uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char 
     if (UVH_UNLIKELY(is_one_more(head, length, limits)) &&
         is_plain_request_byte(head, data, data[length - 1], limits->max_target))
         return pass_over(head, data);
-    return uvh_h1_backend->request(head, data, length, limits);
+    return backend_for(length)->request(head, data, length, limits);
 }
 
 uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data, size_t length,
@@ -66,13 +73,13 @@ uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char
 {
     if (UVH_UNLIKELY(is_one_more(head, length, limits)) && is_plain_field_byte(head, data[length - 1]))
         return pass_over(head, data);
-    return uvh_h1_backend->response(head, data, length, limits);
+    return backend_for(length)->response(head, data, length, limits);
 }
 
 uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
-    uvhttp_parse_result_t result = uvh_h1_backend->trailers(head, data, length, limits);
+    uvhttp_parse_result_t result = backend_for(length)->trailers(head, data, length, limits);
     if (result != UVHTTP_PARSE_DONE)
         return result;
     for (uint32_t i = 0; i < head->field_count; i++) {

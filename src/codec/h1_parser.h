@@ -225,11 +225,11 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_response(uvhttp_head_t *hea
     return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
 }
 
-/* Before a parse function takes [data, end), what the limits let count of an input. A vector back end leaves what is too short for its loads to the
- * portable one, and that one a copy with bytes in front to its resume function. */
-#define UVH_H1_RESUME(part, too_large)                                                \
-    ((size_t)UVH_LINES_SLACK > (size_t)UVH_SWAR_SLACK && end - data < UVH_LINES_SLACK \
-         ? uvh_h1_backend_swar.part(head, data, length, limits)                       \
+/* What a parse function returns that does not take [data, end), which is what the limits let count of an input, straight through. A short input is
+ * left to the portable back end, and there one shorter than a word is parsed in a copy. */
+#define UVH_H1_RESUME(part, too_large)                                                      \
+    ((size_t)UVH_LINES_SHORTEST > (size_t)UVH_SWAR_SLACK && end - data < UVH_LINES_SHORTEST \
+         ? uvh_h1_backend_swar.part(head, data, length, limits)                             \
          : uvh_h1_resume(resume_##part, UVHTTP_REASON_##too_large, head, data, end, limits))
 
 static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data, size_t length,
@@ -238,7 +238,7 @@ static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data
     const char *end = data + (length < limits->max_size ? length : limits->max_size);
     struct uvh_lines lines;
     head->base = data;
-    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SLACK))
+    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SHORTEST))
         return UVH_H1_RESUME(request, HEAD_TOO_LARGE);
     uvh_lines_begin_message(&lines, data, end);
     if (!take_request_line(&lines, head, data, end, limits->max_target))
@@ -256,7 +256,7 @@ static uvhttp_parse_result_t parse_response(uvhttp_head_t *head, const char *dat
     const char *end = data + (length < limits->max_size ? length : limits->max_size);
     struct uvh_lines lines;
     head->base = data;
-    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SLACK))
+    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SHORTEST))
         return UVH_H1_RESUME(response, HEAD_TOO_LARGE);
     uvh_lines_begin(&lines, data, end);
     if (!take_status_line(&lines, head, data))

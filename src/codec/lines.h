@@ -1,7 +1,7 @@
 /* Where the parts of a head are: what a back end of the head parser (lines_blocks.h, lines_vectors.h, lines_swar.h) finds for h1_parser.h.
  *
  * It finds, it does not judge: a line may be wrong, and then what stands at these places is not what belongs there. A back end provides
- *   UVH_LINES_SLACK                  so many bytes in front of `end` may be loaded
+ *   UVH_LINES_SHORTEST               the shortest input it takes; so many bytes in front of `end` may be loaded
  *   UVH_LINES_CHECK_NAMES            whether it ends a name at the first byte that is no token, or just at the colon
  *   struct uvh_lines                 where it is
  *   uvh_lines_begin(lines, p, end)   field lines begin at `p`

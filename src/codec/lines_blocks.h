@@ -2,7 +2,7 @@
  *
  * The masks of names and values are made together, since both alternate; those of a target come with the first block. The header of the
  * instruction set, UVH_BLOCK_HEADER, provides, for the up to 64 bytes in [p, end), `p` below `end`:
- *   UVH_LINES_SLACK                            so many bytes in front of `end` may be loaded
+ *   UVH_LINES_SHORTEST                         see lines.h
  *   uvh_block_lines(p, end, &values, &names)   what ends a value, what is no token
  *   uvh_block_target(p, end, &questions)       what ends a target, and '?'
  *   uvh_block_first(p, end, &values, &names, &targets, &questions)    all of these

@@ -9,7 +9,7 @@
 #include "codec/lines.h"
 #include "codec/scan_swar.h"
 
-enum { UVH_LINES_CHECK_NAMES = 0, UVH_LINES_SLACK = UVH_SWAR_SLACK };
+enum { UVH_LINES_CHECK_NAMES = 0, UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
 
 struct uvh_lines {
     const char *end;

@@ -23,7 +23,7 @@
 #include "base/compiler.h"
 #include "codec/lines.h"
 
-enum { UVH_LINES_CHECK_NAMES = 1, UVH_LINES_SLACK = UVH_VECTOR_SIZE + 1 };
+enum { UVH_LINES_CHECK_NAMES = 1, UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + 1 };
 
 struct uvh_lines {
     const char *end;
