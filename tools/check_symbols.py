@@ -2,7 +2,7 @@
 """Checks that the shared libraries export exactly the functions that the public headers mark with UVHTTP_EXPORT.
 
 A missing one fails at the user's link step, one too many becomes an interface by accident. The parser's library must export all of
-uvhttp/parser.h and may export other declared functions, nothing else.
+uvhttp/parser.h and of what that includes, and may export other declared functions, nothing else.
 """
 
 import re
@@ -12,13 +12,22 @@ import sys
 import csource
 
 DECLARATION = re.compile(r"^UVHTTP_EXPORT\b[^;{]*?\b(\w+)\s*\(", re.M)
+INCLUDE = re.compile(r"^#include <(uvhttp/\w+\.h)>", re.M)
 # For data: UVHTTP_EXPORT extern const char name[];
 OBJECT = re.compile(r"^UVHTTP_EXPORT\s+extern\b[^;(]*?\b(\w+)(?:\[\w*\])?;", re.M)
 
 
-def declared(root, headers="include/**/*.h"):
+def with_included(path, include):
+    """The public header at `path` and those it includes, and so on."""
+    found = {path}
+    for name in INCLUDE.findall(path.read_text()):
+        found |= with_included(include / name, include)
+    return found
+
+
+def declared(root, headers):
     names = {}
-    for path in sorted(root.glob(headers)):
+    for path in sorted(headers):
         text = csource.without_comments(path.read_text())
         for name in DECLARATION.findall(text) + OBJECT.findall(text):
             names[name] = path.relative_to(root).as_posix()
@@ -32,8 +41,10 @@ def exported(library):
 
 def check(root, libraries):
     violations = []
-    everything = declared(root)
-    parser_only = declared(root, "include/uvhttp/parser.h")
+    include = root / "include"
+    everything = declared(root, include.glob("**/*.h"))
+    parser = include / "uvhttp/parser.h"
+    parser_only = declared(root, with_included(parser, include) if parser.exists() else ())
     for name, wanted in (("libuvhttp.so", everything), ("libuvhttp_parser.so", parser_only)):
         if not (libraries / name).exists():
             violations.append(f"{libraries / name}: not built; run ./dev build")

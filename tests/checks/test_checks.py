@@ -320,7 +320,18 @@ def test_a_declared_symbol_must_be_there(project):
     write(project, "include/uvhttp/types.h", header)
     code, output = build_libraries(project)
     assert code == 1
-    assert output == "include/uvhttp/types.h: uvhttp_gone is declared, but libuvhttp.so does not export it\n"
+    # The parser's header includes this one.
+    assert output == "".join(f"include/uvhttp/types.h: uvhttp_gone is declared, but {name} does not export it\n"
+                             for name in ("libuvhttp.so", "libuvhttp_parser.so"))
+
+
+def test_what_the_parsers_header_includes_must_be_in_its_library(project):
+    header = SOUND["include/uvhttp/types.h"].replace("TYPES_H", "RING_H").replace("#endif", "UVHTTP_EXPORT int uvhttp_ring(void);\n\n#endif")
+    write(project, "include/uvhttp/ring.h", header)
+    write(project, "include/uvhttp/parser.h", "#ifndef UVHTTP_PARSER_H\n#define UVHTTP_PARSER_H\n\n#include <uvhttp/ring.h>\n\n#endif\n")
+    code, output = build_libraries(project)
+    assert code == 1
+    assert "include/uvhttp/ring.h: uvhttp_ring is declared, but libuvhttp_parser.so does not export it" in output
 
 
 def test_a_library_that_is_not_built_is_told(project):
