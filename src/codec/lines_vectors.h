@@ -51,14 +51,17 @@ static UVH_ALWAYS_INLINE unsigned uvh_vector_missing(const char *p, const char *
 /* The first byte at or behind `p` that ends a value, or `end`. */
 static UVH_ALWAYS_INLINE const char *uvh_lines_value_end(const char *p, const char *end)
 {
-    for (; p < end; p += UVH_VECTOR_SIZE) {
-        unsigned missing = uvh_vector_missing(p, end);
-        uvh_vector vector = uvh_vector_load(p - missing);
-        uint64_t ends = uvh_vector_value_ends(vector) >> missing * UVH_VECTOR_BITS;
+    uint64_t ends;
+    for (; end - p >= UVH_VECTOR_SIZE; p += UVH_VECTOR_SIZE) {
+        ends = uvh_vector_value_ends(uvh_vector_load(p));
         if (ends != 0)
             return p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
     }
-    return end;
+    if (p >= end)
+        return end;
+    unsigned missing = uvh_vector_missing(p, end);
+    ends = uvh_vector_value_ends(uvh_vector_load(p - missing)) >> missing * UVH_VECTOR_BITS;
+    return ends != 0 ? p + __builtin_ctzll(ends) / UVH_VECTOR_BITS : end;
 }
 
 static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
@@ -86,26 +89,35 @@ static UVH_NEVER_INLINE struct uvh_line uvh_lines_measure_long(const char *line,
     return none;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
+/* The line at `line`, of whose first vector these are the masks. */
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measured(const char *line, const char *end, uint64_t names,
+                                                            uint64_t values)
 {
-    const struct uvh_line none = {0, 0};
-    const char *end = lines->end;
-    if (line >= end)
-        return none;
-    unsigned missing = uvh_vector_missing(line, end);
-    uvh_vector vector = uvh_vector_load(line - missing);
-    uint64_t names = uvh_vector_name_ends(vector) >> missing * UVH_VECTOR_BITS;
     if (UVH_UNLIKELY(names == 0))
         return uvh_lines_measure_long(line, end);
     size_t name_length = (size_t)__builtin_ctzll(names) / UVH_VECTOR_BITS;
     /* What ends a value is no token, so none stands in front of the name's end. */
-    uint64_t values = uvh_vector_value_ends(vector) >> missing * UVH_VECTOR_BITS;
     if (values != 0)
         return (struct uvh_line){name_length, (size_t)__builtin_ctzll(values) / UVH_VECTOR_BITS};
     const char *stop = uvh_lines_value_end(line + UVH_VECTOR_SIZE, end);
-    if (stop == end)
-        return none;
+    if (stop >= end)
+        return (struct uvh_line){0, 0};
     return (struct uvh_line){name_length, (size_t)(stop - line)};
+}
+
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
+{
+    const char *end = lines->end;
+    if (UVH_LIKELY(end - line >= UVH_VECTOR_SIZE)) {
+        uvh_vector vector = uvh_vector_load(line);
+        return uvh_lines_measured(line, end, uvh_vector_name_ends(vector), uvh_vector_value_ends(vector));
+    }
+    if (line >= end)
+        return (struct uvh_line){0, 0};
+    unsigned shift = uvh_vector_missing(line, end) * UVH_VECTOR_BITS;
+    uvh_vector vector = uvh_vector_load(end - UVH_VECTOR_SIZE);
+    return uvh_lines_measured(line, end, uvh_vector_name_ends(vector) >> shift,
+                              uvh_vector_value_ends(vector) >> shift);
 }
 
 static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const struct uvh_lines *lines,
