@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* The back end that parses heads: "avx512", "avx2", "sse42", "neon" or, on every processor, "swar". Chosen when the program starts: the
+/* The back end that parses heads: "avx2", "avx512", "sse42", "neon" or, on every processor, "swar". Chosen when the program starts: the
  * quickest the processor has, or the one that the environment variable UVHTTP_PARSER_BACKEND names. Never NULL. */
 UVHTTP_EXPORT const char *uvhttp_parser_backend(void);
 

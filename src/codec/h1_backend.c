@@ -14,11 +14,13 @@ static size_t usable(const struct uvh_h1_backend *found[MOST_BACKENDS])
     size_t count = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    /* AVX2 in front: measured on an AMD EPYC, family 26, AVX-512 is quicker by a few percent for heads of kilobytes and slower by up to 15 % for
+     * short ones, for which its masks take too long to arrive. */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+        found[count++] = &uvh_h1_backend_avx2;
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("bmi2"))
         found[count++] = &uvh_h1_backend_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
-        found[count++] = &uvh_h1_backend_avx2;
     if (__builtin_cpu_supports("sse4.2"))
         found[count++] = &uvh_h1_backend_sse42;
 #elif defined(__AARCH64EL__)
