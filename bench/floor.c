@@ -2,14 +2,16 @@
  * head and writes one constant answer, so no HTTP server on the same system calls can be cheaper. The benchmarks give
  * their figures as multiples of it. Not a server for anything else: it believes every byte.
  *
- *     floor [--body BYTES | --file PATH] [PORT]
+ *     floor [--body BYTES | --text TEXT | --file PATH] [--post BYTES] [--close] [PORT]
  *
- * --body (default 13) answers from memory, all requests of one read with one write; --file by the header and sendfile. */
+ * --body (default 13) and --text answer from memory, all requests of one read with one write; --file by the header and sendfile.
+ * --post: that many bytes follow each head and are thrown away. --close: a connection ends after its answer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,25 +26,36 @@
 
 struct client {
     size_t owed; /* bytes still to be sent */
+    size_t skip; /* bytes of a request's body still to come */
     int matched; /* bytes of CR LF CR LF seen so far */
 };
 
 static struct client clients[CLIENT_MAX];
 static char *answers; /* COPIES times head and body; with --file the head alone, once */
 static size_t head_size, answer_size;
+static size_t post_size; /* bytes of each request's body */
+static bool close_after; /* the first answer */
 static int file = -1;
 
-/* Counts the ends of heads. */
+/* Counts the requests that are complete. */
 static size_t count_requests(struct client *client, const char *bytes, size_t size)
 {
     size_t count = 0;
     int matched = client->matched;
     for (const char *c = bytes, *end = bytes + size; c < end; c++) {
+        if (client->skip > 0) {
+            size_t here = (size_t)(end - c) < client->skip ? (size_t)(end - c) : client->skip;
+            client->skip -= here;
+            count += client->skip == 0;
+            c += here - 1;
+            continue;
+        }
         if (matched == 0 && (c = memchr(c, '\r', (size_t)(end - c))) == NULL)
             break;
         matched = *c == "\r\n\r\n"[matched] ? matched + 1 : *c == '\r';
         if (matched == 4) {
-            count++;
+            client->skip = post_size;
+            count += post_size == 0;
             matched = 0;
         }
     }
@@ -89,6 +102,8 @@ static void serve(int epoll, int fd)
             return;
         }
         client->owed -= (size_t)size;
+        if (close_after && client->owed == 0)
+            close(fd);
     }
 }
 
@@ -106,14 +121,14 @@ static void accept_all(int epoll, int listener)
     }
 }
 
-static void prepare(size_t body_size)
+/* The answer: `text` again and again, up to `body_size` bytes. */
+static void prepare(const char *text, size_t body_size)
 {
-    static const char text[] = "Hello, world\n";
     char head[256];
     head_size = (size_t)snprintf(head, sizeof(head),
                                  "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
-                                 "Content-Type: text/plain\r\nContent-Length: %zu\r\n\r\n",
-                                 body_size);
+                                 "Content-Type: text/plain\r\nContent-Length: %zu\r\n%s\r\n",
+                                 body_size, close_after ? "Connection: close\r\n" : "");
     answer_size = head_size + body_size;
     answers = malloc(file < 0 ? COPIES * answer_size : head_size);
     if (answers == NULL)
@@ -121,8 +136,9 @@ static void prepare(size_t body_size)
     memcpy(answers, head, head_size);
     if (file >= 0)
         return;
+    size_t length = strlen(text);
     for (size_t i = 0; i < body_size; i++)
-        answers[head_size + i] = text[i % (sizeof(text) - 1)];
+        answers[head_size + i] = text[i % length];
     for (size_t i = 1; i < COPIES; i++)
         memcpy(answers + i * answer_size, answers, answer_size);
 }
@@ -142,26 +158,52 @@ static int listen_on(unsigned long port, struct sockaddr_in *address)
     return listener;
 }
 
-int main(int argc, char **argv)
+static size_t open_file(const char *path)
 {
-    size_t body_size = 13;
+    struct stat status;
+    file = open(path, O_RDONLY);
+    if (file < 0 || fstat(file, &status) != 0) {
+        perror("floor: cannot open the file");
+        exit(1);
+    }
+    return (size_t)status.st_size;
+}
+
+/* Returns the port, with the answer prepared. */
+static unsigned long read_options(int argc, char **argv)
+{
+    const char *text = "Hello, world\n";
+    size_t body_size = strlen(text);
     unsigned long port = 18080;
     for (int i = 1; i < argc; i++) {
-        struct stat status;
-        if (strcmp(argv[i], "--body") == 0 && i + 1 < argc) {
+        if (strcmp(argv[i], "--close") == 0) {
+            close_after = true;
+        } else if (strcmp(argv[i], "--body") == 0 && i + 1 < argc) {
             body_size = strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--text") == 0 && i + 1 < argc && argv[i + 1][0] != '\0') {
+            text = argv[++i];
+            body_size = strlen(text);
         } else if (strcmp(argv[i], "--file") == 0 && i + 1 < argc) {
-            file = open(argv[++i], O_RDONLY);
-            if (file < 0 || fstat(file, &status) != 0) {
-                perror("floor: cannot open the file");
-                return 1;
-            }
-            body_size = (size_t)status.st_size;
-        } else {
+            body_size = open_file(argv[++i]);
+        } else if (strcmp(argv[i], "--post") == 0 && i + 1 < argc) {
+            post_size = strtoul(argv[++i], NULL, 10);
+        } else if (argv[i][0] >= '0' && argv[i][0] <= '9') {
             port = strtoul(argv[i], NULL, 10);
+        } else {
+            fprintf(stderr,
+                    "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH] "
+                    "[--post BYTES] [--close] [PORT]\n",
+                    argv[i]);
+            exit(2);
         }
     }
-    prepare(body_size);
+    prepare(text, body_size);
+    return port;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long port = read_options(argc, argv);
     struct sockaddr_in address;
     int listener = listen_on(port, &address);
     int epoll = epoll_create1(0);

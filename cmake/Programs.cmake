@@ -42,6 +42,7 @@ foreach(source ${bench_sources})
             UVH_FLAGS="${CMAKE_C_FLAGS_${bench_flags_type}}")
     else()
         target_link_libraries(bench_${name} PRIVATE PkgConfig::UVHTTP_LIBUV Threads::Threads)
+        target_compile_definitions(bench_${name} PRIVATE UVH_FLAGS="${CMAKE_C_FLAGS_${bench_flags_type}}")
         # The floor is what the system costs without uvhttp, so it must not get uvhttp's allocator either.
         if(NOT name STREQUAL "floor")
             target_link_libraries(bench_${name} PRIVATE uvhttp_static)

@@ -1,19 +1,35 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-parser, bench-alone, tidy, arm64 needs: tools/setup.sh NAME. Called by
-# ./dev first thing.
+# Installs the Debian packages that one of serve, test, bench, bench-http, bench-parser, bench-alone, tidy, arm64 needs, or one of the
+# servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by tools/benchlib/contender.py.
 #
 # Says nothing and asks nobody when all are there. Otherwise installs them as root or by sudo without a password; where
-# neither is possible, prints the command to ask an administrator for and exits with 1.
+# neither is possible, prints the command to ask an administrator for and exits with 1. Never removes a package: then it fails.
 set -eu
 
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libmimalloc-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
-    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk"
+    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk chromium"
 bench_alone="$serve libcmocka-dev python3"
 bench="$bench_alone nginx-light wrk"
+bench_http="$bench_alone wrk"
 bench_parser="$bench_alone libhttp-parser-dev"
+# Servers that `./dev bench http` compares with, each by itself, so that one that cannot be had is no reason to miss the others.
+peer_nginx="nginx-light"
+peer_h2o="h2o"
+peer_lighttpd="lighttpd"
+peer_apache="apache2-bin"
+peer_caddy="caddy"
+peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
+peer_evhttp="gcc libc6-dev pkg-config libevent-dev"
+peer_granian="python3 python3-venv"
 # Some have a newer one than the distribution's, from elsewhere.
-if ! command -v cargo >/dev/null; then bench_parser="$bench_parser cargo"; fi
+peer_go= peer_node= peer_actix="gcc libc6-dev"
+if ! command -v go >/dev/null; then peer_go=golang-go; fi
+if ! command -v node >/dev/null; then peer_node=nodejs; fi
+if ! command -v cargo >/dev/null; then
+    bench_parser="$bench_parser cargo"
+    peer_actix="$peer_actix cargo"
+fi
 tidy="$test clang-tidy"
 arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 
@@ -21,12 +37,24 @@ case ${1:-} in
 serve) wanted=$serve ;;
 test) wanted=$test ;;
 bench) wanted=$bench ;;
+bench-http) wanted=$bench_http ;;
 bench-parser) wanted=$bench_parser ;;
 bench-alone) wanted=$bench_alone ;;
 tidy) wanted=$tidy ;;
 arm64) wanted=$arm64 ;;
+peer-nginx) wanted=$peer_nginx ;;
+peer-h2o) wanted=$peer_h2o ;;
+peer-lighttpd) wanted=$peer_lighttpd ;;
+peer-apache) wanted=$peer_apache ;;
+peer-caddy) wanted=$peer_caddy ;;
+peer-libmicrohttpd) wanted=$peer_libmicrohttpd ;;
+peer-evhttp) wanted=$peer_evhttp ;;
+peer-go) wanted=$peer_go ;;
+peer-node) wanted=$peer_node ;;
+peer-actix) wanted=$peer_actix ;;
+peer-granian) wanted=$peer_granian ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|bench-parser|bench-alone|tidy|arm64" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-parser|bench-alone|peer-NAME|tidy|arm64" >&2
     exit 2
     ;;
 esac
@@ -67,18 +95,21 @@ remove_policy() {
 }
 trap remove_policy EXIT
 trap 'exit 1' HUP INT TERM
-case $missing in
-*nginx*)
-    if [ ! -e $policy ]; then
-        own_policy=yes
-        printf '#!/bin/sh\nexit 101\n' | $sudo tee $policy >/dev/null
-        $sudo chmod 755 $policy
-    fi
-    ;;
-esac
+services=
+for package in $missing; do
+    case $package in
+    nginx-light) services="$services nginx.service" ;;
+    h2o | lighttpd | caddy) services="$services $package.service" ;;
+    esac
+done
+if [ -n "$services" ] && [ ! -e $policy ]; then
+    own_policy=yes
+    printf '#!/bin/sh\nexit 101\n' | $sudo tee $policy >/dev/null
+    $sudo chmod 755 $policy
+fi
 
 install_missing() {
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-remove --no-install-recommends $missing
 }
 
 mkdir -p build
@@ -93,9 +124,5 @@ if ! install_missing >$log 2>&1; then
     fi
 fi
 
-case $missing in
-*nginx*)
-    # Nor shall it start with the machine: we only want the program.
-    if [ -d /run/systemd/system ]; then $sudo systemctl disable --quiet nginx.service || :; fi
-    ;;
-esac
+# Nor shall it start with the machine: we only want the program.
+if [ -n "$services" ] && [ -d /run/systemd/system ]; then $sudo systemctl disable --quiet $services || :; fi

@@ -1,17 +1,20 @@
 #!/usr/bin/python3
 """Stands in for the programs a benchmark starts, and misbehaves as told. The tests copy it under their names.
 
-uvhttp, benchmark_rps, floor: servers that answer rightly, or as the environment variable DOUBLE says:
+uvhttp, benchmark_rps, benchmark_unified, floor: servers that answer rightly, or as the environment variable DOUBLE says:
     status          every answer is a 500
     truncate        every body loses its second half, and Content-Length says so
     content         right length, wrong bytes
     cut             Content-Length promises more than is sent, and the connection is closed
     debug           is a debug build
     debug-program   benchmark_rps alone is a debug build
+    debug-unified   benchmark_unified alone is one
     late-status     right at first, a 500 now and then under load
     late-truncate   right at first, shorter bodies under load
     late-close      right at first, closes connections without an answer under load
-wrk: asks a few hundred times on one connection after the other and prints a result in the form of bench/report.lua.
+    late-stall      right at first, does not answer any more now and then under load
+wrk: asks a few hundred times on one connection after the other and prints a result in the form of bench/report.lua. Understands what
+post.lua and mix.lua are given.
 """
 
 import json
@@ -24,26 +27,46 @@ import threading
 import time
 
 MODE = os.environ.get("DOUBLE", "")
+NAME = pathlib.Path(sys.argv[0]).name
 LOAD_REQUESTS = 300
+LOAD_BYTES = 20_000_000  # enough is enough
 PATIENCE = 40  # requests a "late" server answers rightly; more than the verification before a run asks
+WAIT_SECONDS = 0.2  # until wrk says that an answer has timed out
+TIMEOUTS = 3  # after so many it gives up
 lock = threading.Lock()
 answered = 0
 
 
-def content(path):
+def option(name):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else None
+
+
+def text(size):
+    return (b"Hello, world\n" * (size // 13 + 1))[:size]
+
+
+def content(path, request_body):
+    if NAME == "floor":
+        if option("--file"):
+            return pathlib.Path(option("--file")).read_bytes()
+        return (option("--text") or "").encode() or text(int(option("--body") or 13))
     if path == "/":
-        return b"Hello, world\n"
+        return text(13)
+    if path == "/json":
+        return b'{"message":"Hello, world"}'
+    if path == "/post":
+        return request_body
     return (pathlib.Path(sys.argv[2]) / path.lstrip("/")).read_bytes()
 
 
-def answer(connection, path):
+def answer(connection, path, request_body, close):
     """Sends one answer; False when the connection is to be closed."""
     global answered
     with lock:
         answered += 1
         late = MODE.startswith("late-") and answered > PATIENCE and answered % 3 == 0
     mode = MODE.removeprefix("late-") if late or not MODE.startswith("late-") else ""
-    status, body = 200, content(path)
+    status, body = 200, content(path, request_body)
     promised = len(body)
     if mode == "status":
         status = 500
@@ -56,8 +79,11 @@ def answer(connection, path):
         body = body[:len(body) // 2]
     elif mode == "close":
         return False
-    connection.sendall(f"HTTP/1.1 {status} X\r\nContent-Length: {promised}\r\n\r\n".encode() + body)
-    return mode != "cut"
+    elif mode == "stall":
+        return True
+    field = "Connection: close\r\n" if close else ""
+    connection.sendall(f"HTTP/1.1 {status} X\r\nContent-Length: {promised}\r\n{field}\r\n".encode() + body)
+    return mode != "cut" and not close
 
 
 def serve_connection(connection):
@@ -69,8 +95,13 @@ def serve_connection(connection):
                 return
             received += piece
             while b"\r\n\r\n" in received:
-                head, _, received = received.partition(b"\r\n\r\n")
-                if not answer(connection, head.split(b" ")[1].decode()):
+                head, _, rest = received.partition(b"\r\n\r\n")
+                found = re.search(rb"Content-Length: (\d+)", head)
+                length = int(found.group(1)) if found else 0
+                if len(rest) < length:
+                    break
+                received = rest[length:]
+                if not answer(connection, head.split(b" ")[1].decode(), rest[:length], b"Connection: close" in head):
                     return
 
 
@@ -81,53 +112,80 @@ def serve(port):
         threading.Thread(target=serve_connection, args=(listener.accept()[0],), daemon=True).start()
 
 
-def load(url):
+def requests_of(url):
+    """The requests that the script wants, again and again."""
     host, port, path = re.fullmatch(r"http://([^:/]+):(\d+)(/.*)", url).groups()
+    script, arguments = pathlib.Path(option("-s")).name, sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else []
+    fields = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "-H"]
+    method, body, paths = "GET", b"", [path]
+    if script == "post.lua":
+        method, body = "POST", pathlib.Path(arguments[0]).read_bytes()
+        fields.append(f"Content-Length: {len(body)}")
+    elif script == "mix.lua":
+        paths = [arguments[1] + name for name in pathlib.Path(arguments[0]).read_text().split()]
+    head = "".join(f"{field}\r\n" for field in [f"Host: {host}:{port}", *fields])
+    return (host, int(port)), [f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body for path in paths]
+
+
+def ask(connection, request):
+    """All bytes of an answer; fewer when the connection ends."""
+    connection.sendall(request)
+    received = b""
+    while b"\r\n\r\n" not in received and (piece := connection.recv(65536)):
+        received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = int(re.search(rb"Content-Length: (\d+)", head).group(1)) if head else 1
+    while len(body) < length and (piece := connection.recv(1 << 20)):
+        received += piece
+        body += piece
+    return received if len(body) == length else b""
+
+
+def load(url):
+    address, requests = requests_of(url)
     result = {"requests": 0, "duration_us": 0, "bytes": 0, "connect_errors": 0, "read_errors": 0, "write_errors": 0,
               "status_errors": 0, "timeouts": 0, "p50_us": 10, "p90_us": 20, "p99_us": 30, "max_us": 40}
     start = time.monotonic()
     connection = None
-    for _ in range(LOAD_REQUESTS):
-        connection = connection or socket.create_connection((host, int(port)))
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-        received = b""
-        while b"\r\n\r\n" not in received and (piece := connection.recv(65536)):
-            received += piece
-        head, _, body = received.partition(b"\r\n\r\n")
-        length = int(re.search(rb"Content-Length: (\d+)", head).group(1)) if head else 0
-        while len(body) < length and (piece := connection.recv(65536)):
-            received += piece
-            body += piece
-        if not head or len(body) < length:
-            result["read_errors"] += 1
+    for number in range(LOAD_REQUESTS):
+        connection = connection or socket.create_connection(address, WAIT_SECONDS)
+        try:
+            received, fault = ask(connection, requests[number % len(requests)]), "read_errors"
+        except TimeoutError:
+            received, fault = b"", "timeouts"
+        if received:
+            result["requests"] += 1
+            result["bytes"] += len(received)
+            result["status_errors"] += not received.startswith(b"HTTP/1.1 2")
+        else:
+            result[fault] += 1
+        if not received or b"Connection: close" in received.partition(b"\r\n\r\n")[0]:
             connection.close()
             connection = None
-            continue
-        result["requests"] += 1
-        result["bytes"] += len(received)
-        result["status_errors"] += not head.startswith(b"HTTP/1.1 2")
+        if result["timeouts"] == TIMEOUTS or result["bytes"] > LOAD_BYTES:
+            break
     result["duration_us"] = int((time.monotonic() - start) * 1e6)
     print("Running\nREPORT " + json.dumps(result))
 
 
 def main():
-    name = pathlib.Path(sys.argv[0]).name
-    debug = MODE == "debug" or MODE == "debug-program" and name == "benchmark_rps"
+    debug = MODE in ("debug", {"benchmark_rps": "debug-program", "benchmark_unified": "debug-unified"}.get(NAME))
     build = f"0.0.0 gcc 0.0.0 {'Debug' if debug else 'Release'}"
-    if name == "wrk":
+    if NAME == "wrk":
         if "-v" in sys.argv:
             print("wrk double")
         else:
             load(next(word for word in sys.argv if word.startswith("http://")))
     elif "--version" in sys.argv:
         print(f"uvhttp 0.0.0\nbuild: {build}")
-    elif name == "uvhttp":
-        serve(int(sys.argv[sys.argv.index("--port") + 1]))
-    elif name == "benchmark_rps":
-        print(f"benchmark_rps: uvhttp {build}")
+    elif NAME == "uvhttp":
+        serve(int(option("--port")))
+    elif NAME.startswith("benchmark_"):
+        print(f"{NAME}: uvhttp {build}")
         serve(0)
     else:
         serve(0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -61,7 +61,7 @@ def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
     assert result.stdout == "Installing: libmimalloc-dev\n"
-    assert system.asked.read_text() == "install -y -q --no-install-recommends libmimalloc-dev\n"
+    assert system.asked.read_text() == "install -y -q --no-remove --no-install-recommends libmimalloc-dev\n"
 
 
 def test_a_cargo_from_elsewhere_will_do(tmp_path):
@@ -70,6 +70,24 @@ def test_a_cargo_from_elsewhere_will_do(tmp_path):
     result = system.setup("bench-parser")
     assert result.returncode == 1
     assert "    apt-get install --no-install-recommends libhttp-parser-dev\n" in result.stderr
+
+
+@pytest.mark.parametrize("peer, packages", [
+    ("nginx", "nginx-light"), ("h2o", "h2o"), ("apache", "apache2-bin"), ("evhttp", "libevent-dev"), ("granian", "python3-venv"),
+])
+def test_each_server_to_compare_with_is_asked_for_alone(tmp_path, peer, packages):
+    system = System(tmp_path, [*SERVE, "python3"])
+    result = system.setup(f"peer-{peer}")
+    assert result.returncode == 1
+    assert f"    apt-get install --no-install-recommends {packages}\n" in result.stderr
+
+
+@pytest.mark.parametrize("peer, program", [("go", "go"), ("node", "node"), ("actix", "cargo")])
+def test_a_language_from_elsewhere_will_do(tmp_path, peer, program):
+    system = System(tmp_path, SERVE)
+    system.add(program, "exit 0")
+    result = system.setup(f"peer-{peer}")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_old_package_lists_are_read_again(tmp_path):

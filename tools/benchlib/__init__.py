@@ -4,11 +4,19 @@ cpu          CPU time of a server's processes
 wrk          one load run and its result
 verify       is the answer right? And how many bytes has it?
 servers      start and stop of the servers under test
+contender    a server of `./dev bench http`: how it is got and started; family_* has them, roster lists them
+session      which runs `./dev bench http` makes, and what came of them
 works        what is asked for, and the files for it
 rounds       the order of the runs, and their medians
 peers        the parsers that ours is compared with
 environment  where and with what it was measured
 table        figures as text
+progress     the progress line
+latency      latency at a fixed rate
+load, scale, idle, capacity   what grows with what, and what a machine can serve
+targets      the marks uvhttp is to reach
+compare      two results beside each other
+report, report_*   a result as a page and as Markdown
 
 Each module raises Refused for whatever would make a figure worthless.
 """

@@ -19,25 +19,36 @@ class Run:
         return {"counted": self.fault is None, "fault": self.fault, **self.figures}
 
 
-def measure(server, work, settings):
-    """One warm-up and one run."""
+def measure(server, work, settings, warm_up=None):
+    """One warm-up (`warm_up` seconds of it; without it as the settings say) and one run."""
     connections = work.connections or settings.connections
     url = server.url(work)
-    answer_size = verify.check(server, server.path(work), work.body)
-    wrk.run(url, settings.warm_up, connections, work.pipeline, settings.load_core)
+    answer_size, largest = verify.check_work(server, work)
+    script, arguments = work.load(server.folder)
+    if script == "mix.lua":
+        arguments = [*arguments, server.path_of("", work)]
+
+    def load(seconds):
+        return wrk.run(url, seconds, connections, work.pipeline, settings.load_core, script, arguments, work.fields)
+
+    warm_up = settings.warm_up if warm_up is None else warm_up
+    if warm_up > 0:
+        load(warm_up)
     before = cpu.read(server.pid)
-    result = wrk.run(url, settings.seconds, connections, work.pipeline, settings.load_core)
+    result = load(settings.seconds)
     spent = cpu.read(server.pid) - before
     # The fault first: it says more than a server that does not answer any longer.
-    fault = wrk.fault(result, answer_size, connections, work.pipeline)
+    fault = wrk.fault(result, answer_size, connections, work.pipeline, largest)
     if fault is not None:
         return Run(fault, wrk=result)
-    verify.check(server, server.path(work), work.body)
-    total, user, system = spent.per_request(result["requests"])
+    resident = cpu.resident_kb(server.pid)
+    verify.check_work(server, work)
+    # For large bodies in bytes, so that the parts under way when the time was up are counted as well.
+    total, user, system = spent.per_request(result["bytes"] / answer_size if work.large else result["requests"])
     return Run(cpu_us=total, user_us=user, system_us=system,
                requests_per_second=result["requests"] / (result["duration_us"] / 1e6),
                # wrk loses the percentiles of pipelined requests and then says 0.
-               p99_us=result["p99_us"] or None, wrk=result)
+               p99_us=result["p99_us"] or None, rss_kb=resident, wrk=result)
 
 
 def measure_work(work, servers, settings, progress):

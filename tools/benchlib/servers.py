@@ -30,18 +30,25 @@ def tail(path, size=2000):
 
 
 class Server:
-    """A process of ours. Ended by `stop`, whatever happened to it."""
+    """A process of ours. Ended by `stop`, whatever happened to it.
 
-    def __init__(self, name, version, command, core, folder, port=None):
-        """`folder` takes its output. Without `port` the server prints "listening on URL" and the port is read from that."""
-        self.name, self.version, self.port = name, version, port
-        self.log = pathlib.Path(folder) / f"{name}.log"
+    `paths` says where it answers what kind of work, `files` the prefix of file names; without both everything is "/".
+    """
+
+    paths, files = {}, None
+
+    def __init__(self, name, version, command, core, folder, port=None, environment=None):
+        """`core` is one or several. `folder` takes its output. Without `port` the server prints "listening on URL" and the port is read from
+        that."""
+        self.name, self.version, self.port, self.folder = name, version, port, pathlib.Path(folder)
+        self.log = self.folder / f"{name}.log"
         self.output = ""
+        cores = {core} if isinstance(core, int) else set(core)
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if port is None else log, stderr=log,
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+                stdout=subprocess.PIPE if port is None else log, stderr=log, env={**os.environ, **(environment or {})},
+                preexec_fn=lambda: os.sched_setaffinity(0, cores))
         self.pid = self.process.pid
         try:
             if port is None:
@@ -81,8 +88,13 @@ class Server:
                 time.sleep(0.02)
         raise self.failed_start(f"does not listen on port {self.port}")
 
+    def path_of(self, file_name, work):
+        if work.kind in self.paths:
+            return self.paths[work.kind]
+        return "/" if self.files is None else f"{self.files}{file_name}"
+
     def path(self, work):
-        return "/"
+        return self.path_of(work.file_name, work)
 
     def url(self, work):
         return f"http://127.0.0.1:{self.port}{self.path(work)}"
@@ -100,13 +112,11 @@ class Server:
 
 
 class FileServer(Server):
-    def path(self, work):
-        return f"/{work.file_name}"
+    files = "/"
 
 
 class Nginx(Server):
-    def path(self, work):
-        return "/memory" if work.memory else f"/{work.file_name}"
+    paths, files = {"memory": "/memory", "json": "/json"}, "/"
 
 
 def program(bin_folder, name):
@@ -153,7 +163,7 @@ def start_uvhttp(bin_folder, work, site, core, folder):
 
 NGINX_CONFIG = """\
 daemon off;
-worker_processes 1;
+worker_processes {workers};
 pid {folder}/nginx.pid;
 error_log {folder}/nginx-error.log warn;
 {user}
@@ -164,7 +174,7 @@ http {{
     access_log off;
     sendfile on;
     tcp_nopush on;
-    open_file_cache max=1000 inactive=10m;
+    open_file_cache max=4096 inactive=10m;
     open_file_cache_valid 1m;
     keepalive_requests 1000000000;
     keepalive_timeout 75s;
@@ -176,10 +186,18 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 127.0.0.1:{port} backlog=4096{reuseport};
         location = /memory {{
             default_type text/plain;
             return 200 "Hello, world\\n";
+        }}
+        location = /json {{
+            default_type application/json;
+            return 200 '{{"message":"Hello, world"}}';
+        }}
+        location /encoded/ {{
+            gzip_static on;
+            root "{site}";
         }}
         location / {{
             root "{site}";
@@ -201,14 +219,17 @@ def nginx_version():
     return text.partition("/")[2].strip() or "unknown"
 
 
-def start_nginx(bin_folder, work, site, core, folder):
+def start_nginx(bin_folder, work, site, core, folder, workers=1, name="nginx"):
     port = free_port()
+    folder = folder / name
+    folder.mkdir(exist_ok=True)
     config = folder / "nginx.conf"
     # Started by root it would change to a user that may not read our folder.
     user = "user root;" if os.geteuid() == 0 else ""
-    config.write_text(NGINX_CONFIG.format(folder=folder, port=port, site=site, user=user))
+    config.write_text(NGINX_CONFIG.format(folder=folder, port=port, site=site, user=user, workers=workers,
+                                          reuseport=" reuseport" if workers > 1 else ""))
     command = [find_nginx(), "-p", folder, "-c", config, "-e", folder / "nginx-error.log"]
-    return Nginx("nginx", nginx_version(), command, core, folder, port)
+    return Nginx(name, nginx_version(), command, core, folder, port)
 
 
 STARTERS = {"floor": start_floor, "uvhttp": start_uvhttp, "nginx": start_nginx}

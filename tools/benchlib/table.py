@@ -53,3 +53,57 @@ def targets(judged):
         rows.append([f"{target['title']}, CPU beside {target['beside']}", f"{target['limit']:.3f}",
                      f"{target['measured']:.3f}", "met" if target["met"] else "NOT MET"])
     return layout(rows)
+
+
+HTTP_COLUMNS = ["", "CPU us", "user", "system", "spread", "req/s", "p50 ms", "p90", "p99", "max", "MB", "x floor", "x nginx", "runs"]
+
+
+def title_of(result):
+    """The work, with the number of connections where its name does not have it."""
+    title = f"{result.connections:,} connections"
+    return title if result.work.title == title else f"{result.work.title} ({title})"
+
+
+def http_row(result, results):
+    """One contender of `./dev bench http`; `results` is targets.Results."""
+    title = f"  {result.contender.title}"
+    if result.unsupported:
+        return [f"{title}: not supported: {result.unsupported}"]
+    if not result.counted():
+        return [f"{title}: no figures: {result.fault()}"]
+    median, (low, high) = result.median(), result.spread()["cpu_us"]
+    ratios = [results.ratio(result.work.name, result.contender.name, result.work.name, other, result.connections) for other in ("floor", "nginx")]
+    return [title, number(median["cpu_us"], 2), number(median["user_us"], 2), number(median["system_us"], 2), f"{low:.2f}-{high:.2f}",
+            number(median["rps"], 0), *(number(median[key], 2) for key in ("p50_ms", "p90_ms", "p99_ms", "max_ms")),
+            number(median["rss_kb"] / 1024, 1), *(number(ratio, 2) for ratio in ratios), f"{result.counted()}/{len(result.runs)}"]
+
+
+def http_results(all_results, results):
+    rows, last = [HTTP_COLUMNS], None
+    for result in all_results:
+        if (result.work.name, result.connections) != last:
+            last = result.work.name, result.connections
+            rows.append([title_of(result)])
+        rows.append(http_row(result, results))
+    return layout(rows)
+
+
+def http_faults(all_results):
+    """One line for each run that was thrown away while others of the same count; where none does, the table has the reason."""
+    return [f"thrown away: {title_of(result)}, {result.contender.title}, round {number + 1}: {run['fault']}"
+            for result in all_results for number, run in enumerate(result.runs) if run["fault"] and result.counted()]
+
+
+def latencies(entries, titles):
+    """`entries`: "latency" of the JSON; `titles`: {name of a work: its title}."""
+    percentiles = next(([percent for percent, _ in entry["percentiles"]] for entry in entries if entry["counted"]), [])
+    rows, last = [["", *(f"{percent:g} %" for percent in percentiles), "max"]], None
+    for entry in entries:
+        if entry["work"] != last:
+            last = entry["work"]
+            rows.append([titles[last]])
+        if entry["counted"]:
+            rows.append([f"  {entry['peer']}", *(number(value, 2) for _, value in entry["percentiles"]), number(entry["max_ms"], 2)])
+        else:
+            rows.append([f"  {entry['peer']}: no figures: {entry['fault']}"])
+    return layout(rows)

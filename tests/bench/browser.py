@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""Headless Chromium for tests of pages: opens a file at a width and in a colour scheme, and tells what went wrong.
+
+Spoken to through its debugging pipe (descriptors 3 and 4, messages end with a zero byte), so neither a port nor a library is needed.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Ends a browser that hangs; no test depends on it.
+HANG_SECONDS = 120
+
+
+def find():
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+def place_pipe(ends):
+    """In the child: its ends of the pipes at the numbers the browser expects."""
+    # Copied first to numbers that are not in the way of one another.
+    reading, writing = (os.dup(os.dup(os.dup(end))) for end in ends)
+    os.dup2(reading, 3)
+    os.dup2(writing, 4)
+
+
+class Browser:
+    def __init__(self):
+        self.profile = tempfile.mkdtemp(prefix="uvhttp-browser-")
+        child_reads, self.to_child = os.pipe()
+        self.from_child, child_writes = os.pipe()
+        # Without its sandbox, which neither root nor many containers can have: the pages are our own.
+        command = [find(), "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
+                   "--no-first-run", "--hide-scrollbars", f"--user-data-dir={self.profile}"]
+        self.process = subprocess.Popen([*command, "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, close_fds=False, start_new_session=True,
+                                        preexec_fn=lambda: place_pipe((child_reads, child_writes)))
+        os.close(child_reads)
+        os.close(child_writes)
+        self.number, self.received, self.events, self.session = 0, b"", [], None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def close(self):
+        try:
+            self.session = None
+            self.call("Browser.close")
+        except (OSError, RuntimeError):
+            self.process.kill()
+        os.close(self.to_child)
+        os.close(self.from_child)
+        try:
+            self.process.wait(HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def receive(self):
+        deadline = time.monotonic() + HANG_SECONDS
+        while b"\0" not in self.received:
+            if not select.select([self.from_child], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise RuntimeError("the browser does not answer")
+            piece = os.read(self.from_child, 1 << 20)
+            if not piece:
+                raise RuntimeError("the browser has ended")
+            self.received += piece
+        message, _, self.received = self.received.partition(b"\0")
+        return json.loads(message)
+
+    def call(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self.to_child, data):]
+        while True:
+            answer = self.receive()
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def open(self, path, width, dark, height=900):
+        """Opens a file; `troubles` tells afterwards what the console said and what was loaded besides."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.events.clear()
+        self.url = path.resolve().as_uri()
+        self.call("Page.navigate", url=self.url)
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+            self.events.append(self.receive())
+        self.evaluate("document.fonts.ready.then(() => 1)")
+
+    def troubles(self):
+        found = []
+        for event in self.events:
+            method, parameters = event.get("method"), event.get("params", {})
+            if method == "Log.entryAdded":
+                found.append(f"{parameters['entry']['level']}: {parameters['entry']['text']}")
+            elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
+                found.append(f"{method}: {json.dumps(parameters)[:300]}")
+            elif method == "Network.requestWillBeSent" and parameters["request"]["url"] not in (self.url, "data:,"):
+                found.append(f"loads {parameters['request']['url'][:200]}")
+        return found
+
+    def evaluate(self, script):
+        """The value of an expression, which may be a promise."""
+        done = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in done:
+            raise RuntimeError(f"{done['exceptionDetails']}")
+        return done["result"].get("value")
+
+    def screenshots(self, stem, height=1500):
+        """The whole page in pieces that can be looked at: STEM-1.png, STEM-2.png, ..."""
+        width, whole = self.evaluate("[innerWidth, document.documentElement.scrollHeight]")
+        for number, top in enumerate(range(0, whole, height), 1):
+            clip = {"x": 0, "y": top, "width": width, "height": min(height, whole - top), "scale": 1}
+            data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
+            pathlib.Path(f"{stem}-{number}.png").write_bytes(base64.b64decode(data))
+
+
+def main(page, folder):
+    """For looking at a page: `browser.py PAGE FOLDER` writes pictures of it as on a desktop and on a phone, light and dark."""
+    one = Browser()
+    try:
+        for name, width in (("desktop", 1280), ("phone", 375)):
+            for scheme in ("light", "dark"):
+                one.open(pathlib.Path(page), width, scheme == "dark")
+                one.screenshots(f"{folder}/{name}-{scheme}")
+    finally:
+        one.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,167 @@
+"""The benchmark servers: what they answer, that they say which build they are and warn when it is not Release, and that wrong arguments are
+refused. Their figures are no matter of tests."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import program
+import raw
+from program import Program
+from wire_server import built
+
+SITE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/site"
+TEXT = b"Hello, world\n"
+SERVERS = {"benchmark_rps": ["0"], "benchmark_unified": ["0"], "performance_static_server": ["-d", SITE, "-p", "0"]}
+
+
+def content(size):
+    return (TEXT * (size // len(TEXT) + 1))[:size]
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(name, *arguments):
+        one = Program(name, *arguments, wait=False)
+        running.append(one)
+        text = b""
+        while b"listening on" not in text or not text.endswith(b"\n"):
+            piece = os.read(one.process.stdout.fileno(), 4096)
+            assert piece, one.log()
+            text += piece
+        one.output = text.decode()
+        one.port = int(re.search(r"listening on http://127\.0\.0\.1:(\d+)/\n", one.output)[1])
+        return one
+
+    yield starter
+    for one in running:
+        if one.process.returncode is None:
+            one.stop()
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name):
+    server = start(name, *SERVERS[name])
+    first = server.output.split("\n")[0]
+    version = subprocess.run([built("uvhttp"), "--version"], capture_output=True, text=True).stdout
+    build = re.search(r"^build: (.*)$", version, re.M)[1]
+    found = re.fullmatch(rf"{name}: uvhttp {re.escape(build)}, flags (.+), parser (avx512|avx2|sse42|neon|swar)", first)
+    assert found, first
+    # The flags are those it was really compiled with.
+    commands = json.loads((pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "compile_commands.json").read_text())
+    compiled, = [one["command"].split() for one in commands if one["file"].endswith(f"bench/{name}.c")]
+    assert set(found[1].split()) <= set(compiled)
+    assert server.stop() == 0
+    warning = f"WARNING: this {name} is not a Release build"
+    assert (warning in server.log()) == (" Release" not in build), server.log()
+
+
+@pytest.mark.parametrize("name, arguments, reason", [
+    ("benchmark_rps", ["http"], "the port is a number from 0 to 65535"),
+    ("benchmark_rps", ["65536"], "the port is a number from 0 to 65535"),
+    ("benchmark_rps", ["99999999999999999999"], "the port is a number from 0 to 65535"),
+    ("benchmark_rps", ["1", "2"], "too many arguments"),
+    ("benchmark_unified", ["-1"], "the port is a number from 0 to 65535"),
+    ("benchmark_unified", ["80x"], "the port is a number from 0 to 65535"),
+    ("benchmark_unified", ["1", "2"], "too many arguments"),
+    ("performance_static_server", [], "-d is missing: the folder to serve"),
+    ("performance_static_server", ["-d", SITE, "-p", ""], "the port is a number from 0 to 65535"),
+    ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
+    ("performance_static_server", ["-x"], "invalid option -- 'x'"),
+    ("floor", ["--magic"], "what is '--magic'?"),
+])
+def test_wrong_arguments_are_refused_with_the_usage(name, arguments, reason):
+    done = program.run(name, *arguments)
+    assert done.returncode == 2 and done.stdout == ""
+    assert reason in done.stderr and f"sage: {name}" in done.stderr
+
+
+def test_a_folder_that_is_not_there_is_named():
+    done = program.run("performance_static_server", "-d", "/does/not/exist", "-p", "0")
+    assert done.returncode == 1
+    assert "performance_static_server: /does/not/exist: no such file or directory" in done.stderr
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_port_that_is_taken_is_named(start, name):
+    port = str(start("benchmark_rps", "0").port)
+    done = program.run(name, *[port if argument == "0" else argument for argument in SERVERS[name]])
+    assert done.returncode == 1
+    assert f"{name}: cannot listen on port {port}: address already in use" in done.stderr
+
+
+def test_unified_answers_each_of_its_kinds(start):
+    server = start("benchmark_unified", "0")
+    with server.connect() as connection:
+        for path, body in {"/": TEXT, "/small": content(1024), "/medium": content(10 * 1024), "/large": content(100 * 1024),
+                           "/json": b'{"message":"Hello, world"}', "/users/4711": b"4711", "/stream": content(1024 * 1024)}.items():
+            answer = connection.ask(target=path)
+            assert (answer.status, answer.body) == (200, body), path
+        assert connection.ask(target="/json").get("content-type").startswith("application/json")
+        assert connection.ask(target="/users/").status == 404
+        assert connection.ask(target="/post").status == 405
+
+
+@pytest.mark.parametrize("size", [0, 1, 1024, 100 * 1024])
+def test_unified_echoes_what_is_posted(start, size):
+    server = start("benchmark_unified", "0")
+    body = os.urandom(size)
+    with server.connect() as connection:
+        for _ in range(2):
+            connection.send(raw.request("POST", "/post", f"Content-Length: {size}") + body)
+            answer = connection.response()
+            assert (answer.status, answer.body) == (200, body)
+
+
+def test_unified_has_a_thousand_further_routes(start):
+    server = start("benchmark_unified", "0")
+    paths = [f"/api/v{version}/r{resource}{tail}" for version in range(10) for resource in range(25)
+             for tail in ("", "/17", "/17/history", "/search")]
+    assert len(set(paths)) == 1000
+    with server.connect() as connection:
+        assert [path for path in paths if connection.ask(target=path).body != TEXT] == []
+        for path in ("/api/v10/r0", "/api/v0/r25", "/api/v0/r0/17/other"):
+            assert connection.ask(target=path).status == 404
+
+
+def test_the_static_server_serves_its_folder(start):
+    server = start("performance_static_server", "-d", SITE, "-p", "0")
+    for name in ("index.html", "waves.png", "large.txt"):
+        assert server.ask(f"/{name}").body == (SITE / name).read_bytes()
+    assert server.ask("/").body == (SITE / "index.html").read_bytes()
+    assert server.ask("/missing").status == 404
+
+
+# The floor: only what the benchmarks ask of it
+
+def test_the_floor_answers_text_and_bodies(start):
+    server = start("floor", "--text", '{"a":1}', "0")
+    assert server.ask("/").body == b'{"a":1}'
+    server = start("floor", "--body", "1000", "0")
+    assert server.ask("/").body == content(1000)
+
+
+def test_the_floor_waits_for_the_whole_body_of_a_request(start):
+    server = start("floor", "--post", "1000", "0")
+    request = raw.request("POST", "/", "Content-Length: 1000") + b"\r\n\r\n".ljust(1000, b"x")
+    with server.connect() as connection:
+        # Two at once, cut in all kinds of places.
+        for cut in (1, 60, len(request) - 1, len(request), len(request) + 30):
+            both = request + request
+            connection.send(both[:cut])
+            connection.send(both[cut:])
+            assert [connection.response().body for _ in range(2)] == [TEXT, TEXT]
+
+
+def test_the_floor_closes_when_told(start):
+    server = start("floor", "--close", "0")
+    with server.connect() as connection:
+        answer = connection.ask()
+        assert answer.body == TEXT and answer.get("connection") == "close"
+        assert connection.rest() == b""

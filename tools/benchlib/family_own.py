@@ -1,0 +1,74 @@
+"""Ours: uvhttp, and the floor that every server stands on. Both must be there, and Release, or nothing is measured at all."""
+
+from . import servers
+from .contender import Contender
+
+# Files that are kept open or in memory, so that all of the mix are.
+MANY_FILES = 4096
+
+
+class Unified(servers.Server):
+    paths = {"json": "/json", "echo": "/post"}
+
+
+class Floor(Contender):
+    """bench/floor.c: what the kernel costs, whoever calls it."""
+
+    name, title = "floor", "floor (raw epoll)"
+    configuration = "one constant answer; files by sendfile from 10 KB on; bodies of requests are thrown away"
+    kinds = frozenset({"memory", "json", "echo", "file"})
+    lacking = {"encoded": "the floor has one constant answer", "mix": "the floor has one constant answer"}
+    own, several_workers = True, False
+
+    def prepare(self, place):
+        servers.program(place.bin_folder, "floor")
+        self.version = servers.uvhttp_build(place.bin_folder).split()[0]
+
+    def start(self, place, work):
+        command = [servers.program(place.bin_folder, "floor")]
+        if work.kind == "json":
+            command += ["--text", work.body.decode()]
+        elif work.floor_file:
+            command += ["--file", place.site / work.file_name]
+        else:
+            command += ["--body", work.size]
+        if work.request_body:
+            command += ["--post", len(work.request_body)]
+        if work.close:
+            command.append("--close")
+        return servers.Server(self.name, self.version, [*command, "0"], place.cores, place.folder)
+
+
+class Uvhttp(Contender):
+    """The programs as they are built, with their defaults: what a user gets."""
+
+    name = title = "uvhttp"
+    configuration = ("defaults: benchmark_rps for 13 bytes from memory, benchmark_unified for JSON and POST, `uvhttp serve -q` for files "
+                     f"(for the mix with --cache-entries {MANY_FILES})")
+    kinds = frozenset({"memory", "json", "echo", "file", "mix"})
+    lacking = {"encoded": "uvhttp does not look for a gzip beside a file"}
+    own, several_workers = True, False
+
+    def prepare(self, place):
+        self.version = servers.uvhttp_build(place.bin_folder)
+        for name in ("benchmark_rps", "benchmark_unified"):
+            servers.program(place.bin_folder, name)
+
+    def start(self, place, work):
+        if work.kind in ("memory", "json", "echo"):
+            return self.start_program(place, "benchmark_rps" if work.kind == "memory" else "benchmark_unified")
+        port = servers.free_port()
+        command = [servers.program(place.bin_folder, "uvhttp"), "serve", place.site, "-q", "--listen", "127.0.0.1", "--port", port]
+        if work.kind == "mix":
+            command += ["--cache-entries", MANY_FILES]
+        return servers.FileServer(self.name, self.version, command, place.cores, place.folder, port)
+
+    def start_program(self, place, program):
+        server = Unified if program == "benchmark_unified" else servers.Server
+        running = server(self.name, self.version, [servers.program(place.bin_folder, program), "0"], place.cores, place.folder)
+        try:
+            servers.require_release(program, running.output.split("\n")[0])
+        except servers.Refused:
+            running.stop()
+            raise
+        return running
