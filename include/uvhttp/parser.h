@@ -121,8 +121,8 @@ typedef struct uvhttp_head {
     uint16_t host_name_length; /* requests: so many first bytes of Host can stand in a registered name */
     uint32_t gathered;         /* kept between calls of the functions for pieces: bytes copied so far */
     uvhttp_field_t *fields;    /* `inline_fields`, or the table given to uvhttp_head_init */
-    uint16_t
-        known[UVHTTP_FIELD_COUNT]; /* 1 + index of the first field of that id, 0 = absent; [0] is unused */
+    uint64_t present; /* bit `id` is set when there is a field of that uvhttp_field_id_t; bit 0 never */
+    uint16_t first[UVHTTP_FIELD_COUNT]; /* where it is set: the index of the first field of that id */
     uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
 } uvhttp_head_t;
 

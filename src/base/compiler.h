@@ -13,7 +13,14 @@
 #define UVH_ALWAYS_INLINE inline __attribute__((always_inline))
 #define UVH_NEVER_INLINE  __attribute__((noinline))
 
+/* Of data that other files of the library read: without it the compiler takes their address out of a table at run time, since the data might lie in
+ * another library. */
+#define UVH_INTERNAL __attribute__((visibility("hidden")))
+
 #define UVH_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+/* A pointer of which the compiler knows nothing: it stays in one register, while one into an array is often computed again for each member. */
+#define UVH_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 #define UVH_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -70,13 +70,19 @@ static UVH_ALWAYS_INLINE void uvh_block_first(const char *p, const char *end, ui
     *questions = _mm512_cmpeq_epi8_mask(bytes, _mm512_load_si512(uvh_chars_vectors.question));
 }
 
-static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)
+static UVH_ALWAYS_INLINE uint64_t uvh_block_not_reg_name(const char *p, const char *end)
 {
     __m512i bytes = _mm512_maskz_loadu_epi8(uvh_block_present(p, end), p);
-    uint64_t ends =
-        _mm512_test_epi8_mask(uvh_block_classes(bytes), _mm512_load_si512(uvh_chars_vectors.ends_reg_name)) |
-        _mm512_movepi8_mask(bytes);
-    return _tzcnt_u64(ends);
+    return _mm512_test_epi8_mask(uvh_block_classes(bytes),
+                                 _mm512_load_si512(uvh_chars_vectors.ends_reg_name)) |
+           _mm512_movepi8_mask(bytes);
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+{
+    __m128i differs = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p),
+                                    _mm_load_si128((const __m128i *)(const void *)text));
+    return _mm_testz_si128(differs, _mm_load_si128((const __m128i *)(const void *)mask));
 }
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 enum {
     UVH_CHAR_TOKEN = 1,    /* tchar, RFC 9110 section 5.6.2 */
     UVH_CHAR_DIGIT = 2,    /* 0-9 */
@@ -18,10 +20,10 @@ enum {
     UVH_CHAR_SPACE = 128   /* SP and HTAB */
 };
 
-extern const uint8_t uvh_chars[256];
+extern UVH_INTERNAL const uint8_t uvh_chars[256];
 
 /* The value of a hexadecimal digit, 0xff for other bytes. */
-extern const uint8_t uvh_chars_hex[256];
+extern UVH_INTERNAL const uint8_t uvh_chars_hex[256];
 
 /* What ends a part of a head, for the back ends that look bytes up in a vector: bytes up to 0x7f; those above end names and targets. */
 enum {
@@ -30,20 +32,21 @@ enum {
     UVH_CHAR_ENDS_TARGET = 4,  /* SP, a control, DEL, '#' */
     UVH_CHAR_ENDS_REG_NAME = 8 /* not UVH_CHAR_REG_NAME */
 };
-extern const uint8_t uvh_chars_ends[128];
+extern UVH_INTERNAL const uint8_t uvh_chars_ends[128];
 
 /* UVH_CHAR_TOKEN and UVH_CHAR_REG_NAME by halves: bit h of row l is set when the byte 16 * h + l is one. Bit h by itself is
  * uvh_chars_row_bits[h]. */
-extern const uint8_t uvh_chars_token_rows[16];
-extern const uint8_t uvh_chars_reg_name_rows[16];
-extern const uint8_t uvh_chars_row_bits[16];
+extern UVH_INTERNAL const uint8_t uvh_chars_token_rows[16];
+extern UVH_INTERNAL const uint8_t uvh_chars_reg_name_rows[16];
+extern UVH_INTERNAL const uint8_t uvh_chars_row_bits[16];
 
 /* One byte all over, for the back ends: from memory it costs nothing, while a constant is put together again in every loop. */
 struct uvh_chars_vectors {
     _Alignas(64) uint8_t last_control[64];
     uint8_t low_half[64];
-    uint8_t tab[64];
-    uint8_t space[64];
+    uint8_t colon[64];
+    uint8_t one[64];
+    uint8_t next_visible[64]; /* one more than the first visible character */
     uint8_t number_sign[64];
     uint8_t question[64];
     uint8_t del[64];
@@ -52,7 +55,7 @@ struct uvh_chars_vectors {
     uint8_t ends_target[64];
     uint8_t ends_reg_name[64];
 };
-extern const struct uvh_chars_vectors uvh_chars_vectors;
+extern UVH_INTERNAL const struct uvh_chars_vectors uvh_chars_vectors;
 
 static inline bool uvh_chars_is(char c, unsigned classes)
 {

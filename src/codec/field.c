@@ -23,7 +23,8 @@ static const char *copy_name(char copy[COPY_SIZE], uvhttp_slice_t name)
     char *end = copy + COPY_SIZE;
     char *start = end - name.length;
     memset(copy, 0, COPY_SIZE);
-    memcpy(start, name.base, name.length);
+    if (name.length > 0)
+        memcpy(start, name.base, name.length);
     memcpy(start - 2, "\r\n", 2);
     return end;
 }
@@ -33,6 +34,8 @@ __attribute__((constructor(101))) static void fill_table(void)
 {
     char copy[COPY_SIZE];
     char mask[COPY_SIZE];
+    for (size_t i = 0; i < UVH_COUNT_OF(uvh_field_rows); i++) /* no name ends with a colon */
+        uvh_field_rows[i].text[15] = uvh_field_rows[i].mask[15] = ':';
     for (uint8_t id = 1; id < UVHTTP_FIELD_COUNT; id++) {
         size_t length = names[id].length;
         const char *end = copy_name(copy, names[id]);
@@ -41,22 +44,29 @@ __attribute__((constructor(101))) static void fill_table(void)
             mask[i] = (char)(i < COPY_SIZE - length ? 0 : letter ? 0xdf : 0xff);
         }
         struct uvh_field_row *row = &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
-        size_t behind[] = {8, 16, length}; /* bytes between a word's beginning and the name's end */
-        for (int word = 0; word < (length > 16 ? 3 : 2); word++) {
-            row->text[word] = uvh_swar_load(end - behind[word]);
-            row->mask[word] = uvh_swar_load(mask + COPY_SIZE - behind[word]);
+        memcpy(row->text, end - sizeof row->text, sizeof row->text);
+        memcpy(row->mask, mask + COPY_SIZE - sizeof row->mask, sizeof row->mask);
+        if (length > sizeof row->text) {
+            row->front = uvh_swar_load(end - length);
+            row->front_mask = uvh_swar_load(mask + COPY_SIZE - length);
         }
-        row->length = length;
-        row->id = id;
+        row->field.name_length = (uint16_t)length;
+        row->field.id = id;
     }
+}
+
+const struct uvh_field_row *uvh_field_row_of(uvhttp_slice_t name)
+{
+    char copy[COPY_SIZE];
+    if (name.length > UVH_FIELD_NAME_MAX)
+        return NULL;
+    return uvh_field_table_find(copy_name(copy, name), name.length, uvh_swar_equal);
 }
 
 uvhttp_field_id_t uvh_field_lookup(uvhttp_slice_t name)
 {
-    char copy[COPY_SIZE];
-    if (name.length == 0 || name.length > UVH_FIELD_NAME_MAX)
-        return UVHTTP_FIELD_OTHER;
-    return uvh_field_table_find(copy_name(copy, name), name.length);
+    const struct uvh_field_row *row = uvh_field_row_of(name);
+    return row != NULL ? (uvhttp_field_id_t)row->field.id : UVHTTP_FIELD_OTHER;
 }
 
 uvhttp_slice_t uvh_field_name(uvhttp_field_id_t id)

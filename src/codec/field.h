@@ -4,8 +4,7 @@
 #ifndef UVH_CODEC_FIELD_H
 #define UVH_CODEC_FIELD_H
 
-#include <uvhttp/field.h>
-#include <uvhttp/types.h>
+#include <uvhttp/parser.h>
 
 /* The id of a name, whatever its case; UVHTTP_FIELD_OTHER for a name that is not in the table. */
 uvhttp_field_id_t uvh_field_lookup(uvhttp_slice_t name);
@@ -35,5 +34,14 @@ bool uvh_field_list_next(uvhttp_slice_t *rest, uvhttp_slice_t *element);
 
 /* The value's list holds this token, given in lower case; case does not matter. */
 bool uvh_field_list_has(uvhttp_slice_t value, uvhttp_slice_t token);
+
+/* The bit of an id in uvhttp_head_t.present. */
+#define UVH_FIELD_BIT(id) (UINT64_C(1) << UVHTTP_FIELD_##id)
+_Static_assert(UVHTTP_FIELD_COUNT <= 64, "every field id has a bit");
+
+static inline bool uvh_head_has(const uvhttp_head_t *head, uvhttp_field_id_t id)
+{
+    return (head->present >> id & 1) != 0;
+}
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include <uvhttp/field.h>
+#include <uvhttp/parser.h>
 
 #include "base/compiler.h"
 #include "codec/scan_swar.h"
@@ -22,18 +22,18 @@ enum {
 
 #define UVH_FIELD_FACTOR 0xeed01c59u
 
-/* A name in words of eight bytes: its last, the one in front of that, and, if these are not all of it, its first. A mask has 0xdf for a letter,
- * whose case does not matter, 0xff for another byte of the name, and 0 in front of the name. 64 bytes, so that a row's address is a shift away and
- * lies in one cache line. */
+/* A name: its last 16 bytes and, if these are not all of it, its first eight. A mask has 0xdf for a letter, whose case does not matter, 0xff for
+ * another byte of the name, and 0 in front of the name. 64 bytes, so that a row's address is a shift away and lies in one cache line. */
 struct uvh_field_row {
-    _Alignas(64) uint64_t text[UVH_FIELD_NAME_MAX / 8];
-    uint64_t mask[UVH_FIELD_NAME_MAX / 8];
-    size_t length; /* 0 in an empty slot */
-    uint8_t id;
+    _Alignas(64) char text[16];
+    char mask[16];
+    uint64_t front;
+    uint64_t front_mask;
+    uvhttp_field_t field; /* what all records of the name have in common */
 };
 _Static_assert(sizeof(struct uvh_field_row) == 64, "a row is 64 bytes");
 
-extern struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
+extern UVH_INTERNAL struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
 
 /* The slot of a name that ends at `end`. Four bytes in front of that are readable. */
 static inline unsigned uvh_field_table_slot(const char *end, size_t length, uint32_t factor)
@@ -46,23 +46,24 @@ static inline unsigned uvh_field_table_slot(const char *end, size_t length, uint
     return (((last | 0x20202020u) + (uint32_t)length) * factor) >> (32 - UVH_FIELD_SLOT_BITS);
 }
 
-/* The difference of the eight bytes at `p` and a word of the row; 0 when the name agrees there. */
-static inline uint64_t uvh_field_table_differs(const struct uvh_field_row *row, int word, const char *p)
-{
-    return (uvh_swar_load(p) ^ row->text[word]) & row->mask[word];
-}
+/* Compares 16 bytes, see uvh_swar_equal. */
+typedef bool (*uvh_equal_fn)(const char *p, const char text[16], const char mask[16]);
 
-/* The id of the name of `length` bytes, at least one, that ends at `end`. UVH_FIELD_NAME_FRONT bytes in front of `end` are readable, and CR LF
- * stands in front of the name. */
-static inline unsigned uvh_field_table_find(const char *end, size_t length)
+/* The row of the name of `length` bytes that ends at `end`; NULL when there is none. UVH_FIELD_NAME_FRONT bytes in front of
+ * `end` are readable, and CR LF stands in front of the name. */
+static UVH_ALWAYS_INLINE const struct uvh_field_row *uvh_field_table_find(const char *end, size_t length,
+                                                                          uvh_equal_fn equal)
 {
     const struct uvh_field_row *row = &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
-    if (row->length != length ||
-        (uvh_field_table_differs(row, 0, end - 8) | uvh_field_table_differs(row, 1, end - 16)) != 0)
-        return UVHTTP_FIELD_OTHER;
-    if (UVH_UNLIKELY(length > 16) && uvh_field_table_differs(row, 2, end - length) != 0)
-        return UVHTTP_FIELD_OTHER;
-    return row->id;
+    UVH_OPAQUE(row);
+    if (row->field.name_length != (uint16_t)length || !equal(end - 16, row->text, row->mask))
+        return NULL;
+    if (UVH_UNLIKELY(length > 16) && ((uvh_swar_load(end - length) ^ row->front) & row->front_mask) != 0)
+        return NULL;
+    return row;
 }
+
+/* The same, of a name that may stand anywhere. */
+const struct uvh_field_row *uvh_field_row_of(uvhttp_slice_t name);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <uvhttp/parser.h>
 
+#include "base/compiler.h"
+
 struct uvh_h1_backend {
     const char *name;
     /* The functions of uvhttp/parser.h; trailers are not checked for forbidden names. */
@@ -18,17 +20,17 @@ struct uvh_h1_backend {
                                       const uvhttp_head_limits_t *limits);
 };
 
-extern const struct uvh_h1_backend uvh_h1_backend_swar;
+extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_swar;
 #if defined(__x86_64__)
-extern const struct uvh_h1_backend uvh_h1_backend_sse42;
-extern const struct uvh_h1_backend uvh_h1_backend_avx2;
-extern const struct uvh_h1_backend uvh_h1_backend_avx512;
+extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_sse42;
+extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_avx2;
+extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_avx512;
 #endif
 #if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
-extern const struct uvh_h1_backend uvh_h1_backend_neon;
+extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_neon;
 #endif
 
 /* The chosen one. */
-extern const struct uvh_h1_backend *uvh_h1_backend;
+extern UVH_INTERNAL const struct uvh_h1_backend *uvh_h1_backend;
 
 #endif

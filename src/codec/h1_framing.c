@@ -24,7 +24,7 @@ static uvhttp_slice_t value_of(const uvhttp_head_t *head, const uvhttp_field_t *
 /* The first field of a known id, or NULL: uvhttp_head_find without the call. */
 static inline const uvhttp_field_t *first_of(const uvhttp_head_t *head, uvhttp_field_id_t id)
 {
-    return head->known[id] == 0 ? NULL : &head->fields[head->known[id] - 1];
+    return uvh_head_has(head, id) ? &head->fields[head->first[id]] : NULL;
 }
 
 /* The next field with the id of `field`, NULL behind the last. */
@@ -187,19 +187,9 @@ static uvhttp_reason_t length_value(uvhttp_slice_t value, bool *known, uint64_t 
 /* The number of a single Content-Length of a few digits; false for anything else. */
 static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field_t *field, uint64_t *number)
 {
-    enum { FEW = 9 };
-    const char *p = head->base + field->value_offset;
-    uint32_t value = 0;
-    if (field->repeated || field->value_length - 1 >= FEW)
-        return false;
-    for (uint32_t i = 0; i < field->value_length; i++) {
-        uint32_t digit = (uint32_t)(unsigned char)p[i] - '0';
-        if (digit > 9)
-            return false;
-        value = value * 10 + digit;
-    }
-    *number = value;
-    return true;
+    const char *end = head->base + field->value_offset + field->value_length;
+    return !field->repeated && field->value_length - 1 < 8 &&
+           uvh_swar_number(end, field->value_length, number);
 }
 
 /* RFC 9112 section 6.3, number 5: one decimal number. Several are taken when all are equal, which the
@@ -411,26 +401,34 @@ static UVH_NEVER_INLINE uvhttp_reason_t apply_rules(const uvhttp_head_t *head, u
     return reason;
 }
 
-/* A request in HTTP/1.1 to a path on one named host, without Transfer-Encoding, Expect and Connection, but for "keep-alive" as most
- * clients send it. */
-static inline bool is_usual(const uvhttp_head_t *head, const uvhttp_field_t *host)
+/* "keep-alive", as most clients send it. */
+static inline bool is_plain_keep_alive(const uvhttp_head_t *head, const uvhttp_field_t *connection)
 {
-    if (head->minor_version == 0 || head->base[head->target_offset] != '/' ||
-        (head->known[UVHTTP_FIELD_TRANSFER_ENCODING] | head->known[UVHTTP_FIELD_EXPECT]) != 0 ||
-        host->repeated || host->value_length != head->host_name_length)
-        return false;
-    const uvhttp_field_t *connection = first_of(head, UVHTTP_FIELD_CONNECTION);
-    if (connection == NULL)
-        return true;
     static const char keep_alive[10] = {'k', 'e', 'e', 'p', '-', 'a', 'l', 'i', 'v', 'e'};
     return !connection->repeated && connection->value_length == sizeof keep_alive &&
            memcmp(head->base + connection->value_offset, keep_alive, sizeof keep_alive) == 0;
 }
 
+/* The Host field of a request in HTTP/1.1 to a path on one named host, without Transfer-Encoding, Expect and Connection, but for a plain
+ * "keep-alive"; NULL for any other request. */
+static inline const uvhttp_field_t *usual_host(const uvhttp_head_t *head)
+{
+    const uint64_t decisive = UVH_FIELD_BIT(HOST) | UVH_FIELD_BIT(TRANSFER_ENCODING) | UVH_FIELD_BIT(EXPECT);
+    if ((head->present & decisive) != UVH_FIELD_BIT(HOST))
+        return NULL;
+    const uvhttp_field_t *host = &head->fields[head->first[UVHTTP_FIELD_HOST]];
+    bool usual = head->minor_version != 0 && head->method != UVHTTP_METHOD_CONNECT &&
+                 head->base[head->target_offset] == '/' && !host->repeated &&
+                 host->value_length == head->host_name_length &&
+                 (!uvh_head_has(head, UVHTTP_FIELD_CONNECTION) ||
+                  is_plain_keep_alive(head, &head->fields[head->first[UVHTTP_FIELD_CONNECTION]]));
+    return usual ? host : NULL;
+}
+
 uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
-    const uvhttp_field_t *host = first_of(head, UVHTTP_FIELD_HOST);
-    if (host == NULL || head->method == UVHTTP_METHOD_CONNECT || !is_usual(head, host))
+    const uvhttp_field_t *host = usual_host(head);
+    if (host == NULL)
         return apply_rules(head, framing);
     *framing = (uvhttp_framing_t){
         .body = UVHTTP_BODY_NONE,
@@ -440,9 +438,9 @@ uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing
     };
     split_query(head, framing, head->base + head->target_offset,
                 head->base + head->target_offset + head->target_length);
-    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
-    if (length == NULL)
+    if (!uvh_head_has(head, UVHTTP_FIELD_CONTENT_LENGTH))
         return UVHTTP_REASON_NONE;
+    const uvhttp_field_t *length = &head->fields[head->first[UVHTTP_FIELD_CONTENT_LENGTH]];
     framing->body = UVHTTP_BODY_LENGTH;
     return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
                                                                    : length_rule(head, length, framing);
@@ -458,8 +456,7 @@ static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_metho
 
 /* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, a last coding that is not chunked means that the body goes up to the
  * connection's end; so does having neither field. */
-static UVH_NEVER_INLINE uvhttp_reason_t response_body_rule(const uvhttp_head_t *head,
-                                                           uvhttp_framing_t *framing)
+static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     const uvhttp_field_t *coding = first_of(head, UVHTTP_FIELD_TRANSFER_ENCODING);
     const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
@@ -473,22 +470,27 @@ static UVH_NEVER_INLINE uvhttp_reason_t response_body_rule(const uvhttp_head_t *
     return reason;
 }
 
+/* All rules, for any response. `framing` says so far that there is no body and that the connection is kept. */
+static UVH_NEVER_INLINE uvhttp_reason_t apply_response_rules(const uvhttp_head_t *head,
+                                                             uvhttp_method_t request_method,
+                                                             uvhttp_framing_t *framing)
+{
+    framing->upgrade = head->status == 101;
+    framing->keep_alive = connection_options(head).keep_alive;
+    return is_bodiless(head, request_method) ? UVHTTP_REASON_NONE : response_body_rule(head, framing);
+}
+
 uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method_t request_method,
                                         uvhttp_framing_t *framing)
 {
-    *framing = (uvhttp_framing_t){
-        .body = UVHTTP_BODY_NONE,
-        .keep_alive = true,
-        .upgrade = head->status == 101,
-    };
-    if (UVH_UNLIKELY(head->known[UVHTTP_FIELD_CONNECTION] != 0 || head->minor_version == 0))
-        framing->keep_alive = connection_options(head).keep_alive;
-    if (is_bodiless(head, request_method))
-        return UVHTTP_REASON_NONE;
-    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
-    if (length == NULL || head->known[UVHTTP_FIELD_TRANSFER_ENCODING] != 0 ||
-        !is_short_length(head, length, &framing->content_length))
-        return response_body_rule(head, framing);
+    const uint64_t decisive =
+        UVH_FIELD_BIT(CONTENT_LENGTH) | UVH_FIELD_BIT(TRANSFER_ENCODING) | UVH_FIELD_BIT(CONNECTION);
+    *framing = (uvhttp_framing_t){.body = UVHTTP_BODY_NONE, .keep_alive = true};
+    if ((head->present & decisive) != UVH_FIELD_BIT(CONTENT_LENGTH) || head->minor_version == 0 ||
+        head->status < 200 || is_bodiless(head, request_method))
+        return apply_response_rules(head, request_method, framing);
+    const uvhttp_field_t *length = &head->fields[head->first[UVHTTP_FIELD_CONTENT_LENGTH]];
     framing->body = UVHTTP_BODY_LENGTH;
-    return UVHTTP_REASON_NONE;
+    return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
+                                                                   : length_rule(head, length, framing);
 }

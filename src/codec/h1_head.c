@@ -12,7 +12,7 @@
 
 void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity)
 {
-    uvh_clear(head, offsetof(uvhttp_head_t, inline_fields));
+    uvh_clear(head, offsetof(uvhttp_head_t, first));
     head->fields = fields != NULL ? fields : head->inline_fields;
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
 }
@@ -93,9 +93,8 @@ uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *dat
 
 const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head, uvhttp_field_id_t id)
 {
-    if ((unsigned)id >= UVHTTP_FIELD_COUNT || head->known[id] == 0)
-        return NULL;
-    return &head->fields[head->known[id] - 1];
+    return (unsigned)id < UVHTTP_FIELD_COUNT && uvh_head_has(head, id) ? &head->fields[head->first[id]]
+                                                                       : NULL;
 }
 
 const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name, size_t length)

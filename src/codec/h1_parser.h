@@ -37,76 +37,61 @@ static inline bool is_line_end(const char *p)
     return memcmp(p, "\r\n", 2) == 0;
 }
 
-static inline bool is_empty_line(const char *p, const char *end)
+/* The method at `data` and its length are noted in `head`; false when it is unknown, or longer than seven bytes. */
+static UVH_ALWAYS_INLINE bool take_method(uvhttp_head_t *head, const char *data)
 {
-    return end - p >= 2 && is_line_end(p);
+    if (UVH_LIKELY(memcmp(data, "GET ", 4) == 0)) { /* most requests; one comparison */
+        head->method_length = 3;
+        head->method = UVHTTP_METHOD_GET;
+        return true;
+    }
+    uint64_t word = uvh_swar_load(data);
+    uint64_t spaces = uvh_swar_match_byte(word, ' ');
+    if (spaces == 0)
+        return false;
+    unsigned length = uvh_swar_first(spaces);
+    head->method_length = (uint16_t)length;
+    head->method = (uint8_t)uvh_method_of_word(word & ((UINT64_C(1) << (8 * length)) - 1), length);
+    return head->method != UVHTTP_METHOD_OTHER;
 }
 
-static inline bool is_http_1_1(const char *p)
-{
-    return memcmp(p, "HTTP/1.1", UVH_H1_VERSION_LENGTH) == 0;
-}
-
-/* A request line that is there and usual. True when it was taken; otherwise nothing has changed. */
+/* A request line that is there and usual. True when it was taken; otherwise target_offset and size, which tell what has been found, are as they
+ * were. */
 static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, uvhttp_head_t *head,
                                                 const char *data, const char *end, size_t max_target)
 {
-    uvhttp_method_t method = UVHTTP_METHOD_GET;
-    unsigned length = 3;
-    if (memcmp(data, "GET ", 4) != 0) { /* most requests; one comparison */
-        uint64_t word = uvh_swar_load(data);
-        uint64_t spaces = uvh_swar_match_byte(word, ' ');
-        if (spaces == 0)
-            return false;
-        length = uvh_swar_first(spaces);
-        method = uvh_method_of_word(word & ((UINT64_C(1) << (8 * length)) - 1), length);
-        if (method == UVHTTP_METHOD_OTHER)
-            return false;
-    }
-    const char *target = data + length + 1;
-    const struct uvh_lines_target found = uvh_lines_find_target(lines, target);
-    const char *stop = found.end;
-    size_t target_length = (size_t)(stop - target);
-    if (end - stop < 1 + UVH_H1_VERSION_LENGTH + 2 || *stop != ' ' || target_length - 1 >= max_target ||
-        !is_http_1_1(stop + 1) || !is_line_end(stop + 1 + UVH_H1_VERSION_LENGTH))
+    static const char behind[] = {' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'};
+    if (!take_method(head, data))
         return false;
-    head->method = (uint8_t)method;
+    const char *target = data + head->method_length + 1;
+    const struct uvh_lines_target found = uvh_lines_find_target(lines, target);
+    size_t target_length = (size_t)(found.end - target);
+    if (end - found.end < (ptrdiff_t)sizeof behind || memcmp(found.end, behind, sizeof behind) != 0 ||
+        target_length - 1 >= max_target)
+        return false;
     head->minor_version = 1;
-    head->method_length = (uint16_t)length;
-    head->target_offset = length + 1;
+    head->target_offset = (uint32_t)(target - data);
     head->target_length = (uint32_t)target_length;
     if (found.question != NULL)
         head->query_offset = (uint32_t)(found.question + 1 - data);
-    head->size = (uint32_t)(stop + 1 + UVH_H1_VERSION_LENGTH + 2 - data);
+    head->size = (uint32_t)(found.end - data) + (uint32_t)sizeof behind;
     return true;
 }
 
-/* A status line, the same way. */
+/* A status line with a phrase, the same way. */
 static UVH_ALWAYS_INLINE bool take_status_line(struct uvh_lines *lines, uvhttp_head_t *head, const char *data)
 {
+    static const char front[] = {'H', 'T', 'T', 'P', '/', '1', '.', '1', ' '};
     size_t length = uvh_lines_measure_status(lines, data);
-    if (!is_http_1_1(data) || length < UVH_H1_STATUS_LENGTH || !is_line_end(data + length) ||
-        data[8] != ' ' || data[12] != ' ')
-        return false;
-    unsigned hundreds = (unsigned)data[9] - '0';
-    unsigned tens = (unsigned)data[10] - '0';
-    unsigned ones = (unsigned)data[11] - '0';
-    if (hundreds > 9 || tens > 9 || ones > 9)
+    unsigned status;
+    if (length <= UVH_H1_STATUS_LENGTH || !is_line_end(data + length) ||
+        memcmp(data, front, sizeof front) != 0 || !uvh_swar_status(data + sizeof front, &status))
         return false;
     head->minor_version = 1;
-    head->status = (uint16_t)(100 * hundreds + 10 * tens + ones);
+    head->status = (uint16_t)status;
     head->reason_phrase_offset = UVH_H1_STATUS_LENGTH;
     head->reason_phrase_length = (uint32_t)length - UVH_H1_STATUS_LENGTH;
     head->size = (uint32_t)length + 2;
-    return true;
-}
-
-static inline bool is_token(const char *p, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (!uvh_chars_is(p[i], UVH_CHAR_TOKEN))
-            return false;
-    }
     return true;
 }
 
@@ -128,71 +113,98 @@ static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const
     field->value_length = (uint32_t)(stop - start);
 }
 
-/* Takes the line at `line` into `field`; returns the next line, or NULL when the line is not complete and correct. */
-static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
-                                               uvhttp_field_t *field)
+/* A line that is there but not usual: with tabs in its value, or other white space around it than one space in front. The length of the line,
+ * or 0 when it is not correct. */
+static UVH_ALWAYS_INLINE size_t take_odd_line(const struct uvh_lines *lines, const char *data,
+                                              const char *line, struct uvh_line measured,
+                                              uvhttp_field_t *field)
 {
-    const struct uvh_line measured = uvh_lines_measure(lines, line);
+    const char *colon = line + measured.name_length;
+    if (*colon != ':')
+        return 0;
+    size_t length = measured.length;
+    if (!is_line_end(line + length))
+        length = uvh_lines_past_tabs(*lines, line, length);
+    if (length != 0)
+        trim(field, data, colon, line + length);
+    return length;
+}
+
+/* Takes the line at `line` into `field`. The next line, or NULL when the line is not complete and correct, or not `quick` to take. */
+static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
+                                               uvhttp_field_t *field, bool quick)
+{
+    const struct uvh_line measured = uvh_lines_measure(lines, line, quick);
     size_t name_length = measured.name_length;
-    if (name_length == 0)
+    if (UVH_UNLIKELY(measured.length <= name_length))
         return NULL;
     const char *colon = line + name_length;
     const char *stop = line + measured.length;
-    if (!is_line_end(stop) || *colon != ':')
+    const struct uvh_field_row *row;
+    if (quick || colon - data >= UVH_FIELD_NAME_FRONT) /* a start line is longer */
+        row = uvh_field_table_find(colon, name_length, uvh_lines_equal);
+    else
+        row = uvh_field_row_of((uvhttp_slice_t){line, name_length});
+    if (row != NULL) /* a name found in the table is a token */
+        *field = row->field;
+    else if (uvh_lines_is_token(lines, line, name_length, quick))
+        *field = (uvhttp_field_t){.name_length = (uint16_t)name_length, .id = UVHTTP_FIELD_OTHER};
+    else
         return NULL;
-    size_t colon_offset = (size_t)(colon - data);
-    unsigned id;
-    if (UVH_LIKELY(colon_offset >= UVH_FIELD_NAME_FRONT))
-        id = uvh_field_table_find(colon, name_length);
-    else /* a very short first line, or a trailer, stands in front of it */
-        id = uvh_field_lookup((uvhttp_slice_t){line, name_length});
-    if (!UVH_LINES_CHECK_NAMES && id == UVHTTP_FIELD_OTHER && !is_token(line, name_length))
-        return NULL; /* a name found in the table is a token */
     field->name_offset = (uint32_t)(line - data);
-    field->value_offset = (uint32_t)colon_offset + 2;
-    field->value_length = (uint32_t)(measured.length - name_length) - 2;
-    field->name_length = (uint16_t)name_length;
-    field->id = (uint8_t)id;
-    field->repeated = 0;
+    field->value_offset = (uint32_t)(colon + 2 - data);
+    field->value_length = (uint32_t)(measured.length - name_length - 2);
     /* Nearly always exactly one space stands around the value, in front of it. */
-    if (UVH_UNLIKELY(colon[1] != ' ' || (unsigned char)colon[2] <= ' ' || (unsigned char)stop[-1] <= ' '))
-        trim(field, data, colon, stop);
-    return stop + 2;
+    if (UVH_LIKELY(memcmp(colon, ": ", 2) == 0 && (unsigned char)colon[2] > ' ' &&
+                   (unsigned char)stop[-1] > ' ' && is_line_end(stop)))
+        return stop + 2;
+    size_t length = quick ? 0 : take_odd_line(lines, data, line, measured, field);
+    return length != 0 ? line + length + 2 : NULL;
 }
 
-/* Field lines from `line` up to the empty line, of which head->field_count are there already. DONE: head->size counts the empty line; MORE: it
- * is the offset of the first incomplete line. */
+/* Field lines from offset head->size up to the empty line. DONE: head->size counts the empty line; MORE: it is the offset of the first incomplete
+ * line. If `quick`, a start line was just taken; then MORE may also mean that the line at head->size is not usual. */
 static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *lines, uvhttp_head_t *head,
-                                                            const char *data, const char *line,
-                                                            const char *end, uint32_t max_fields)
+                                                            const char *data, const char *end,
+                                                            uint32_t max_fields, bool quick)
 {
-    uvhttp_field_t *field = head->fields + head->field_count;
-    uvhttp_field_t *last =
-        head->fields + (max_fields < head->field_capacity ? max_fields : head->field_capacity);
-    while (!is_empty_line(line, end)) {
-        const char *next = field < last ? take_line(lines, data, line, field) : NULL;
+    const char *line = data + head->size;
+    uint32_t count = quick ? 0 : head->field_count;
+    uint32_t most = max_fields < head->field_capacity ? max_fields : head->field_capacity;
+    uint64_t present = quick ? 0 : head->present;
+    uvhttp_field_t *field = head->fields + count;
+    uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
+    while (line >= end - 1 || !is_line_end(line)) {
+        const char *next = count < most ? take_line(lines, data, line, field, quick) : NULL;
         if (UVH_UNLIKELY(next == NULL)) {
-            head->field_count = (uint16_t)(field - head->fields);
-            return uvh_h1_judge_line(head, data, line, end, field >= last);
+            result = UVHTTP_PARSE_MORE;
+            break;
         }
         line = next;
-        uint16_t *first = &head->known[field->id];
-        /* Its value is looked at while its bytes are near; h1_framing.c does the rest. */
-        if (UVH_UNLIKELY(field->id == UVHTTP_FIELD_HOST))
-            head->host_name_length = (uint16_t)uvh_lines_reg_name(data + field->value_offset, end);
+        unsigned id = field->id;
+        if (UVH_LIKELY((present >> id & 1) == 0))
+            head->first[id] = (uint16_t)count;
+        else if (id != UVHTTP_FIELD_OTHER)
+            head->fields[head->first[id]].repeated = 1;
+        present |= UINT64_C(1) << id;
+        count++;
         field++;
-        if (UVH_UNLIKELY(*first != 0 && first != head->known))
-            head->fields[*first - 1].repeated = 1;
-        else /* that of unknown names is cleared below: cheaper than asking */
-            *first = (uint16_t)(field - head->fields);
     }
-    head->field_count = (uint16_t)(field - head->fields);
-    head->size = (uint32_t)(line + 2 - data);
-    head->known[UVHTTP_FIELD_OTHER] = 0;
+    head->field_count = (uint16_t)count;
+    head->present = present & ~UVH_FIELD_BIT(OTHER);
+    head->size = (uint32_t)(line - data);
+    if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
+        return quick ? result : uvh_h1_judge_line(head, data, line, end, count >= most);
+    head->size += 2;
+    /* Its value is looked at while its bytes are near; h1_framing.c does the rest. */
+    if ((present & UVH_FIELD_BIT(HOST)) != 0)
+        head->host_name_length = (uint16_t)uvh_lines_reg_name(
+            lines, data + head->fields[head->first[UVHTTP_FIELD_HOST]].value_offset);
     return UVHTTP_PARSE_DONE;
 }
 
-/* Field lines from offset head->size on, of a head that has come piece by piece, or whose start line is unusual, or that has none. */
+/* Field lines from offset head->size on, of a head that has come piece by piece, or whose start line is unusual, or that has none, or whose line
+ * there is unusual. */
 static UVH_NEVER_INLINE uvhttp_parse_result_t resume_trailers(uvhttp_head_t *head, const char *data,
                                                               const char *end,
                                                               const uvhttp_head_limits_t *limits)
@@ -202,7 +214,7 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_trailers(uvhttp_head_t *hea
         return UVHTTP_PARSE_MORE;
     struct uvh_lines lines;
     uvh_lines_begin(&lines, data + head->size, end);
-    return parse_fields(&lines, head, data, data + head->size, end, limits->max_fields);
+    return parse_fields(&lines, head, data, end, limits->max_fields, false);
 }
 
 static UVH_NEVER_INLINE uvhttp_parse_result_t resume_request(uvhttp_head_t *head, const char *data,
@@ -236,36 +248,30 @@ static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data
                                            const uvhttp_head_limits_t *limits)
 {
     const char *end = data + (length < limits->max_size ? length : limits->max_size);
-    struct uvh_lines lines;
     head->base = data;
-    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SHORTEST))
-        return UVH_H1_RESUME(request, HEAD_TOO_LARGE);
-    uvh_lines_begin_message(&lines, data, end);
-    if (!take_request_line(&lines, head, data, end, limits->max_target))
-        return UVH_H1_RESUME(request, HEAD_TOO_LARGE);
-    uvhttp_parse_result_t result =
-        parse_fields(&lines, head, data, data + head->size, end, limits->max_fields);
-    if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
-        return uvh_h1_unfinished(result, UVHTTP_REASON_HEAD_TOO_LARGE, head, (size_t)(end - data), limits);
-    return UVHTTP_PARSE_DONE;
+    if (UVH_LIKELY(head->scanned == 0 && end - data >= UVH_LINES_SHORTEST)) {
+        struct uvh_lines lines;
+        uvh_lines_begin_message(&lines, data, end);
+        if (take_request_line(&lines, head, data, end, limits->max_target) &&
+            parse_fields(&lines, head, data, end, limits->max_fields, true) == UVHTTP_PARSE_DONE)
+            return UVHTTP_PARSE_DONE;
+    }
+    return UVH_H1_RESUME(request, HEAD_TOO_LARGE);
 }
 
 static uvhttp_parse_result_t parse_response(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
     const char *end = data + (length < limits->max_size ? length : limits->max_size);
-    struct uvh_lines lines;
     head->base = data;
-    if (UVH_UNLIKELY(head->scanned > 0 || end - data < UVH_LINES_SHORTEST))
-        return UVH_H1_RESUME(response, HEAD_TOO_LARGE);
-    uvh_lines_begin(&lines, data, end);
-    if (!take_status_line(&lines, head, data))
-        return UVH_H1_RESUME(response, HEAD_TOO_LARGE);
-    uvhttp_parse_result_t result =
-        parse_fields(&lines, head, data, data + head->size, end, limits->max_fields);
-    if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
-        return uvh_h1_unfinished(result, UVHTTP_REASON_HEAD_TOO_LARGE, head, (size_t)(end - data), limits);
-    return UVHTTP_PARSE_DONE;
+    if (UVH_LIKELY(head->scanned == 0 && end - data >= UVH_LINES_SHORTEST)) {
+        struct uvh_lines lines;
+        uvh_lines_begin(&lines, data, end);
+        if (take_status_line(&lines, head, data) &&
+            parse_fields(&lines, head, data, end, limits->max_fields, true) == UVHTTP_PARSE_DONE)
+            return UVHTTP_PARSE_DONE;
+    }
+    return UVH_H1_RESUME(response, HEAD_TOO_LARGE);
 }
 
 static uvhttp_parse_result_t parse_trailers(uvhttp_head_t *head, const char *data, size_t length,

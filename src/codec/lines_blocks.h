@@ -6,7 +6,8 @@
  *   uvh_block_lines(p, end, &values, &names)   what ends a value, what is no token
  *   uvh_block_target(p, end, &questions)       what ends a target, and '?'
  *   uvh_block_first(p, end, &values, &names, &targets, &questions)    all of these
- *   uvh_lines_reg_name(p, end)                 see lines.h
+ *   uvh_block_not_reg_name(p, end)             what cannot stand in a registered name
+ *   uvh_lines_equal                            see lines.h
  * Bit i stands for p[i]; the bits of bytes at or past `end` are 0. */
 #ifndef UVH_CODEC_LINES_BLOCKS_H
 #define UVH_CODEC_LINES_BLOCKS_H
@@ -22,7 +23,7 @@
 #include "base/compiler.h"
 #include "codec/lines.h"
 
-enum { UVH_BLOCK_SIZE = 64, UVH_LINES_CHECK_NAMES = 1 };
+enum { UVH_BLOCK_SIZE = 64 };
 
 struct uvh_lines {
     const char *block;
@@ -96,8 +97,10 @@ static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure_far(struct uvh_lines 
     return found;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line,
+                                                           bool quick)
 {
+    (void)quick;
     size_t at = (size_t)(line - lines->block);
     uint64_t values = at < UVH_BLOCK_SIZE ? lines->value_ends >> at : 0;
     if (values == 0)
@@ -105,6 +108,23 @@ static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lin
     /* What ends a value is no token, so the name's end is in this block too. */
     return (struct uvh_line){(size_t)__builtin_ctzll(lines->name_ends >> at),
                              (size_t)__builtin_ctzll(values)};
+}
+
+static UVH_ALWAYS_INLINE size_t uvh_lines_past_tabs(struct uvh_lines lines, const char *line, size_t length)
+{
+    (void)lines;
+    (void)line;
+    (void)length;
+    return 0; /* no line was measured up to a tab */
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, const char *line,
+                                                 size_t length, bool quick)
+{
+    (void)quick;
+    (void)lines;
+    (void)line;
+    return length > 0; /* it was measured so */
 }
 
 static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
@@ -150,6 +170,12 @@ static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const str
         return uvh_lines_target_far(target, block + UVH_BLOCK_SIZE, lines->end);
     target.end = block + __builtin_ctzll(ends);
     return target;
+}
+
+static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const struct uvh_lines *lines, const char *p)
+{
+    uint64_t others = uvh_block_not_reg_name(p, lines->end);
+    return others != 0 ? (size_t)__builtin_ctzll(others) : UVH_BLOCK_SIZE;
 }
 
 #endif

@@ -6,10 +6,11 @@
 
 #include "base/compiler.h"
 #include "codec/chars.h"
+#include "codec/field.h"
 #include "codec/lines.h"
 #include "codec/scan_swar.h"
 
-enum { UVH_LINES_CHECK_NAMES = 0, UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
+enum { UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
 
 struct uvh_lines {
     const char *end;
@@ -32,8 +33,10 @@ static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines
     return lines->end - stop >= 2 ? (size_t)(stop - line) : 0;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line,
+                                                           bool quick)
 {
+    (void)quick;
     const struct uvh_line none = {0, 0};
     const char *colon = uvh_scan_colon(line, lines->end);
     if (colon == lines->end || colon - line > UINT16_MAX)
@@ -42,6 +45,27 @@ static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lin
     if (lines->end - stop < 2)
         return none;
     return (struct uvh_line){(size_t)(colon - line), (size_t)(stop - line)};
+}
+
+static UVH_ALWAYS_INLINE size_t uvh_lines_past_tabs(struct uvh_lines lines, const char *line, size_t length)
+{
+    (void)lines;
+    (void)line;
+    (void)length;
+    return 0; /* no line was measured up to a tab */
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, const char *line,
+                                                 size_t length, bool quick)
+{
+    (void)quick;
+    (void)lines;
+    return uvh_field_name_valid((uvhttp_slice_t){line, length});
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+{
+    return uvh_swar_equal(p, text, mask);
 }
 
 /* The first '?' in [p, stop), or NULL. Words may be loaded across `stop`, but not across `end`. */
@@ -68,12 +92,9 @@ static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const str
     return (struct uvh_lines_target){stop, uvh_lines_question(p, stop, lines->end)};
 }
 
-static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const char *p, const char *end)
+static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const struct uvh_lines *lines, const char *p)
 {
-    const char *start = p;
-    while (p < end && uvh_chars_is(*p, UVH_CHAR_REG_NAME))
-        p++;
-    return (size_t)(p - start);
+    return uvh_scan_reg_name(p, lines->end);
 }
 
 #endif

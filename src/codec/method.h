@@ -6,6 +6,8 @@
 
 #include <uvhttp/types.h>
 
+#include "base/compiler.h"
+
 struct uvh_method_slot {
     uint64_t word; /* the name, first byte lowest */
     uint8_t length;
@@ -14,7 +16,7 @@ struct uvh_method_slot {
 
 enum { UVH_METHOD_SLOT_BITS = 5 };
 
-extern const struct uvh_method_slot uvh_method_slots[1 << UVH_METHOD_SLOT_BITS];
+extern UVH_INTERNAL const struct uvh_method_slot uvh_method_slots[1 << UVH_METHOD_SLOT_BITS];
 
 /* The number of a name of at most seven bytes, given as a word with the first byte lowest and zeros above
  * it, and its length (a name may end with zeros too). The factor was found by search; it sends every such

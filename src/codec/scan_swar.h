@@ -7,9 +7,12 @@
 #ifndef UVH_CODEC_SCAN_SWAR_H
 #define UVH_CODEC_SCAN_SWAR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "codec/chars.h"
 
 enum { UVH_SWAR_SLACK = 8 };
 
@@ -40,6 +43,14 @@ static inline uint64_t uvh_swar_load_tail(const char *p, const char *end)
     return uvh_swar_load(end - 8) >> (8 * missing);
 }
 
+/* The 16 bytes at `p` are those of `text`, in the bits that are set in `mask`. */
+static inline bool uvh_swar_equal(const char *p, const char text[16], const char mask[16])
+{
+    uint64_t first = (uvh_swar_load(p) ^ uvh_swar_load(text)) & uvh_swar_load(mask);
+    uint64_t second = (uvh_swar_load(p + 8) ^ uvh_swar_load(text + 8)) & uvh_swar_load(mask + 8);
+    return (first | second) == 0;
+}
+
 /* Index of the first matching byte; `matches` is not 0. */
 static inline unsigned uvh_swar_first(uint64_t matches)
 {
@@ -50,6 +61,37 @@ static inline uint64_t uvh_swar_match_byte(uint64_t word, unsigned c)
 {
     uint64_t x = word ^ uvh_swar_all(c);
     return (x - UVH_SWAR_ONES) & ~x & UVH_SWAR_HIGHS;
+}
+
+/* A word of digits, each less '0': not 0 when one byte is none. A byte from 0x8a on carries into the next, but tells by itself. */
+static inline uint64_t uvh_swar_not_digits(uint64_t digits)
+{
+    return (digits | (digits + uvh_swar_all(0x80 - 10))) & UVH_SWAR_HIGHS;
+}
+
+/* The number of `length` digits, 1 to 8, that end at `end`; false for anything else. Eight bytes in front of `end` are readable. */
+static inline bool uvh_swar_number(const char *end, size_t length, uint64_t *number)
+{
+    unsigned others = (unsigned)(64 - 8 * length); /* bits of the bytes in front of the number: noughts now */
+    uint64_t digits = (uvh_swar_load(end - 8) ^ uvh_swar_all('0')) >> others << others;
+    if (uvh_swar_not_digits(digits) != 0)
+        return false;
+    /* The first digit is the lowest byte. Pairs of digits come together, then pairs of pairs, then these. */
+    digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffu;
+    digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffffu;
+    *number = (uint32_t)(digits * 10000 + (digits >> 32));
+    return true;
+}
+
+/* The same for three digits with a space behind them, that begin at `p`. */
+static inline bool uvh_swar_status(const char *p, unsigned *status)
+{
+    uint64_t word = uvh_swar_load(p - 4) >> 32; /* nothing behind the space is read */
+    uint64_t digits = word ^ 0x20303030u;
+    if ((uvh_swar_not_digits(digits) | digits >> 24) != 0)
+        return false;
+    *status = (unsigned)((digits & 0xff) * 100 + (digits >> 8 & 0xff) * 10 + (digits >> 16));
+    return true;
 }
 
 /* Below 0x20 or DEL. HTAB matches too: the caller looks at the byte it was stopped by. */
@@ -95,6 +137,15 @@ static inline const char *uvh_scan_colon(const char *p, const char *end)
 static inline const char *uvh_scan_line_feed(const char *p, const char *end)
 {
     return uvh_scan_byte(p, end, '\n');
+}
+
+/* The number of bytes that can stand in a registered name: rarely more than a few. */
+static inline size_t uvh_scan_reg_name(const char *p, const char *end)
+{
+    const char *start = p;
+    while (p < end && uvh_chars_is(*p, UVH_CHAR_REG_NAME))
+        p++;
+    return (size_t)(p - start);
 }
 
 static inline const char *uvh_scan_target(const char *p, const char *end)

@@ -4,6 +4,7 @@
 #define UVH_CODEC_VECTOR_NEON_H
 
 #include <arm_neon.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -25,13 +26,15 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_mask(uint8x16_t matches)
     return vget_lane_u64(vreinterpret_u64_u8(halves), 0);
 }
 
-/* A control but HTAB, or DEL. */
-static UVH_ALWAYS_INLINE uint64_t uvh_vector_value_ends(uvh_vector bytes)
+/* A control, DEL. */
+static UVH_ALWAYS_INLINE uint64_t uvh_vector_controls(uvh_vector bytes)
 {
-    uint8x16_t control = vcltq_u8(bytes, vdupq_n_u8(' '));
-    uint8x16_t tab = vceqq_u8(bytes, vdupq_n_u8('\t'));
-    uint8x16_t del = vceqq_u8(bytes, vdupq_n_u8(0x7f));
-    return uvh_vector_mask(vorrq_u8(vbicq_u8(control, tab), del));
+    return uvh_vector_mask(vorrq_u8(vcltq_u8(bytes, vdupq_n_u8(' ')), vceqq_u8(bytes, vdupq_n_u8(0x7f))));
+}
+
+static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
+{
+    return uvh_vector_mask(vceqq_u8(bytes, vdupq_n_u8(':')));
 }
 
 /* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds 0, so it is in none. */
@@ -42,7 +45,7 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint
     return ~uvh_vector_mask(vtstq_u8(row, bit));
 }
 
-static UVH_ALWAYS_INLINE uint64_t uvh_vector_name_ends(uvh_vector bytes)
+static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_token(uvh_vector bytes)
 {
     return uvh_vector_not_in(bytes, uvh_chars_token_rows);
 }
@@ -64,6 +67,12 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_target_ends(uvh_vector bytes)
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_questions(uvh_vector bytes)
 {
     return uvh_vector_mask(vceqq_u8(bytes, vdupq_n_u8('?')));
+}
+
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+{
+    uint8x16_t differs = veorq_u8(uvh_vector_load(p), uvh_vector_load(text));
+    return vmaxvq_u8(vandq_u8(differs, uvh_vector_load(mask))) == 0;
 }
 
 #endif

@@ -12,8 +12,10 @@
 #include <simde/arm/neon/cle.h>
 #include <simde/arm/neon/clt.h>
 #include <simde/arm/neon/dup_n.h>
+#include <simde/arm/neon/eor.h>
 #include <simde/arm/neon/get_lane.h>
 #include <simde/arm/neon/ld1.h>
+#include <simde/arm/neon/maxv.h>
 #include <simde/arm/neon/orr.h>
 #include <simde/arm/neon/qtbl.h>
 #include <simde/arm/neon/reinterpret.h>
