@@ -74,17 +74,6 @@ const uint8_t uvh_chars_hex[256] = {
     NO16, NO16, NO16, NO16, NO16, NO16, NO16, NO16,                      /* 0x80 */
 };
 
-_Alignas(64) const uint8_t uvh_chars_ends[128] = {
-    15, 15, 15, 15, 15, 15, 15, 15, 15, 14, 15, 15, 15, 15, 15, 15,
-    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
-    14,  0, 10, 12,  0,  8,  0,  0,  2,  2,  0,  0,  2,  0,  0, 10,
-     0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 10,  2, 10,  2, 10, 10,
-    10,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
-     0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 10, 10, 10,  8,  0,
-     8,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
-     0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 10,  8, 10,  0, 15,
-};
-
 _Alignas(16) const uint8_t uvh_chars_token_rows[16] = {
     0xe8, 0xfc, 0xf8, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc,
     0xf8, 0xf8, 0xf4, 0x54, 0xd0, 0x54, 0xf4, 0x70,
@@ -108,9 +97,5 @@ const struct uvh_chars_vectors uvh_chars_vectors = {
     .number_sign = ALL64('#'),
     .question = ALL64('?'),
     .del = ALL64(0x7f),
-    .ends_value = ALL64(UVH_CHAR_ENDS_VALUE),
-    .ends_name = ALL64(UVH_CHAR_ENDS_NAME),
-    .ends_target = ALL64(UVH_CHAR_ENDS_TARGET),
-    .ends_reg_name = ALL64(UVH_CHAR_ENDS_REG_NAME),
 };
 /* clang-format on */

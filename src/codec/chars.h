@@ -25,15 +25,6 @@ extern UVH_INTERNAL const uint8_t uvh_chars[256];
 /* The value of a hexadecimal digit, 0xff for other bytes. */
 extern UVH_INTERNAL const uint8_t uvh_chars_hex[256];
 
-/* What ends a part of a head, for the back ends that look bytes up in a vector: bytes up to 0x7f; those above end names and targets. */
-enum {
-    UVH_CHAR_ENDS_VALUE = 1,   /* a control but HTAB, DEL */
-    UVH_CHAR_ENDS_NAME = 2,    /* no token character */
-    UVH_CHAR_ENDS_TARGET = 4,  /* SP, a control, DEL, '#' */
-    UVH_CHAR_ENDS_REG_NAME = 8 /* not UVH_CHAR_REG_NAME */
-};
-extern UVH_INTERNAL const uint8_t uvh_chars_ends[128];
-
 /* UVH_CHAR_TOKEN and UVH_CHAR_REG_NAME by halves: bit h of row l is set when the byte 16 * h + l is one. Bit h by itself is
  * uvh_chars_row_bits[h]. */
 extern UVH_INTERNAL const uint8_t uvh_chars_token_rows[16];
@@ -50,10 +41,6 @@ struct uvh_chars_vectors {
     uint8_t number_sign[64];
     uint8_t question[64];
     uint8_t del[64];
-    uint8_t ends_value[64];
-    uint8_t ends_name[64];
-    uint8_t ends_target[64];
-    uint8_t ends_reg_name[64];
 };
 extern UVH_INTERNAL const struct uvh_chars_vectors uvh_chars_vectors;
 

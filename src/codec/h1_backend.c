@@ -18,8 +18,7 @@ static size_t usable(const struct uvh_h1_backend *found[MOST_BACKENDS])
      * short ones, for which its masks take too long to arrive. */
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
         found[count++] = &uvh_h1_backend_avx2;
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("bmi2"))
+    if (count > 0 && __builtin_cpu_supports("avx512bw"))
         found[count++] = &uvh_h1_backend_avx512;
     if (__builtin_cpu_supports("sse4.2"))
         found[count++] = &uvh_h1_backend_sse42;

@@ -57,7 +57,7 @@ static UVH_ALWAYS_INLINE bool take_method(uvhttp_head_t *head, const char *data)
 
 /* A request line that is there and usual. True when it was taken; otherwise target_offset and size, which tell what has been found, are as they
  * were. */
-static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, uvhttp_head_t *head,
+static UVH_ALWAYS_INLINE bool take_request_line(struct uvh_lines *lines, uvhttp_head_t *head,
                                                 const char *data, const char *end, size_t max_target)
 {
     static const char behind[] = {' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'};
@@ -66,7 +66,7 @@ static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, u
     const char *target = data + head->method_length + 1;
     const struct uvh_lines_target found = uvh_lines_find_target(lines, target);
     size_t target_length = (size_t)(found.end - target);
-    if (end - found.end < (ptrdiff_t)sizeof behind || memcmp(found.end, behind, sizeof behind) != 0 ||
+    if (end - found.end < (ptrdiff_t)sizeof behind + 2 || memcmp(found.end, behind, sizeof behind) != 0 ||
         target_length - 1 >= max_target)
         return false;
     head->minor_version = 1;
@@ -74,7 +74,8 @@ static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, u
     head->target_length = (uint32_t)target_length;
     if (found.question != NULL)
         head->query_offset = (uint32_t)(found.question + 1 - data);
-    head->size = (uint32_t)(found.end - data) + (uint32_t)sizeof behind;
+    head->size = (uint32_t)(found.end + sizeof behind - data);
+    uvh_lines_begin(lines, found.end + sizeof behind);
     return true;
 }
 
@@ -82,16 +83,18 @@ static UVH_ALWAYS_INLINE bool take_request_line(const struct uvh_lines *lines, u
 static UVH_ALWAYS_INLINE bool take_status_line(struct uvh_lines *lines, uvhttp_head_t *head, const char *data)
 {
     static const char front[] = {'H', 'T', 'T', 'P', '/', '1', '.', '1', ' '};
-    size_t length = uvh_lines_measure_status(lines, data);
+    uvh_lines_begin(lines, data);
+    const char *line_end = uvh_lines_status_end(lines, data);
     unsigned status;
-    if (length <= UVH_H1_STATUS_LENGTH || !is_line_end(data + length) ||
+    if (line_end == NULL || line_end - data <= UVH_H1_STATUS_LENGTH || !is_line_end(line_end) ||
         memcmp(data, front, sizeof front) != 0 || !uvh_swar_status(data + sizeof front, &status))
         return false;
+    uvh_lines_taken(lines);
     head->minor_version = 1;
     head->status = (uint16_t)status;
     head->reason_phrase_offset = UVH_H1_STATUS_LENGTH;
-    head->reason_phrase_length = (uint32_t)length - UVH_H1_STATUS_LENGTH;
-    head->size = (uint32_t)length + 2;
+    head->reason_phrase_length = (uint32_t)(line_end - data) - UVH_H1_STATUS_LENGTH;
+    head->size = (uint32_t)(line_end + 2 - data);
     return true;
 }
 
@@ -113,33 +116,29 @@ static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const
     field->value_length = (uint32_t)(stop - start);
 }
 
-/* A line that is there but not usual: with tabs in its value, or other white space around it than one space in front. The length of the line,
- * or 0 when it is not correct. */
-static UVH_ALWAYS_INLINE size_t take_odd_line(const struct uvh_lines *lines, const char *data,
-                                              const char *line, struct uvh_line measured,
-                                              uvhttp_field_t *field)
+/* A line that is there but not usual: with tabs in its value, or other white space around it than one space in front. The line's end, or NULL when
+ * it is not correct. */
+static UVH_ALWAYS_INLINE const char *take_odd_line(struct uvh_lines *lines, const char *data,
+                                                   struct uvh_line found, uvhttp_field_t *field)
 {
-    const char *colon = line + measured.name_length;
-    if (*colon != ':')
-        return 0;
-    size_t length = measured.length;
-    if (!is_line_end(line + length))
-        length = uvh_lines_past_tabs(*lines, line, length);
-    if (length != 0)
-        trim(field, data, colon, line + length);
-    return length;
+    const char *stop = is_line_end(found.end) ? found.end : uvh_lines_past_tabs(lines, found.end);
+    if (stop == NULL || !is_line_end(stop))
+        return NULL;
+    trim(field, data, found.colon, stop);
+    return stop;
 }
 
-/* Takes the line at `line` into `field`. The next line, or NULL when the line is not complete and correct, or not `quick` to take. */
+/* Takes the line at `line` into `field`. The line's end, or NULL when it is not complete and correct, or not `quick` to take. */
 static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
                                                uvhttp_field_t *field, bool quick)
 {
-    const struct uvh_line measured = uvh_lines_measure(lines, line, quick);
-    size_t name_length = measured.name_length;
-    if (UVH_UNLIKELY(measured.length <= name_length))
+    const struct uvh_line found = uvh_lines_find(lines, line, quick);
+    const char *colon = found.colon;
+    const char *stop = found.end;
+    if (UVH_UNLIKELY(stop == NULL || stop <= colon))
         return NULL;
-    const char *colon = line + name_length;
-    const char *stop = line + measured.length;
+    size_t name_length = (size_t)(colon - line);
+    const char *value = colon + 2;
     const struct uvh_field_row *row;
     if (quick || colon - data >= UVH_FIELD_NAME_FRONT) /* a start line is longer */
         row = uvh_field_table_find(colon, name_length, uvh_lines_equal);
@@ -152,14 +151,13 @@ static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const ch
     else
         return NULL;
     field->name_offset = (uint32_t)(line - data);
-    field->value_offset = (uint32_t)(colon + 2 - data);
-    field->value_length = (uint32_t)(measured.length - name_length - 2);
+    field->value_offset = (uint32_t)(value - data);
+    field->value_length = (uint32_t)(stop - value);
     /* Nearly always exactly one space stands around the value, in front of it. */
-    if (UVH_LIKELY(memcmp(colon, ": ", 2) == 0 && (unsigned char)colon[2] > ' ' &&
-                   (unsigned char)stop[-1] > ' ' && is_line_end(stop)))
-        return stop + 2;
-    size_t length = quick ? 0 : take_odd_line(lines, data, line, measured, field);
-    return length != 0 ? line + length + 2 : NULL;
+    if (UVH_LIKELY(colon[1] == ' ' && (unsigned char)colon[2] > ' ' && (unsigned char)stop[-1] > ' ' &&
+                   is_line_end(stop)))
+        return stop;
+    return quick ? NULL : take_odd_line(lines, data, found, field);
 }
 
 /* Field lines from offset head->size up to the empty line. DONE: head->size counts the empty line; MORE: it is the offset of the first incomplete
@@ -174,19 +172,21 @@ static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *li
     uint64_t present = quick ? 0 : head->present;
     uvhttp_field_t *field = head->fields + count;
     uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
-    while (line >= end - 1 || !is_line_end(line)) {
-        const char *next = count < most ? take_line(lines, data, line, field, quick) : NULL;
-        if (UVH_UNLIKELY(next == NULL)) {
+    while ((!quick && line >= end - 1) || !is_line_end(line)) { /* if `quick`, two bytes are there */
+        const char *stop = count < most ? take_line(lines, data, line, field, quick) : NULL;
+        if (UVH_UNLIKELY(stop == NULL)) {
             result = UVHTTP_PARSE_MORE;
             break;
         }
-        line = next;
+        uvh_lines_taken(lines);
+        line = stop + 2;
         unsigned id = field->id;
-        if (UVH_LIKELY((present >> id & 1) == 0))
+        uint64_t bit = UINT64_C(1) << id;
+        if (UVH_LIKELY((present & bit) == 0))
             head->first[id] = (uint16_t)count;
         else if (id != UVHTTP_FIELD_OTHER)
             head->fields[head->first[id]].repeated = 1;
-        present |= UINT64_C(1) << id;
+        present |= bit;
         count++;
         field++;
     }
@@ -213,7 +213,8 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_trailers(uvhttp_head_t *hea
     if (head->scanned > head->size && uvh_scan_line_feed(data + head->scanned, end) == end)
         return UVHTTP_PARSE_MORE;
     struct uvh_lines lines;
-    uvh_lines_begin(&lines, data + head->size, end);
+    uvh_lines_open(&lines, end, 1);
+    uvh_lines_begin(&lines, data + head->size);
     return parse_fields(&lines, head, data, end, limits->max_fields, false);
 }
 
@@ -251,7 +252,7 @@ static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data
     head->base = data;
     if (UVH_LIKELY(head->scanned == 0 && end - data >= UVH_LINES_SHORTEST)) {
         struct uvh_lines lines;
-        uvh_lines_begin_message(&lines, data, end);
+        uvh_lines_open(&lines, end, UVH_LINES_BEHIND);
         if (take_request_line(&lines, head, data, end, limits->max_target) &&
             parse_fields(&lines, head, data, end, limits->max_fields, true) == UVHTTP_PARSE_DONE)
             return UVHTTP_PARSE_DONE;
@@ -266,7 +267,7 @@ static uvhttp_parse_result_t parse_response(uvhttp_head_t *head, const char *dat
     head->base = data;
     if (UVH_LIKELY(head->scanned == 0 && end - data >= UVH_LINES_SHORTEST)) {
         struct uvh_lines lines;
-        uvh_lines_begin(&lines, data, end);
+        uvh_lines_open(&lines, end, UVH_LINES_BEHIND);
         if (take_status_line(&lines, head, data) &&
             parse_fields(&lines, head, data, end, limits->max_fields, true) == UVHTTP_PARSE_DONE)
             return UVHTTP_PARSE_DONE;

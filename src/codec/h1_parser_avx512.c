@@ -1,16 +1,16 @@
-/* The head parser with AVX-512 (F, BW, VL, VBMI). Everything below the pragma is compiled for that instruction set; h1_backend.c sees to it that only a
+/* The head parser with AVX-512 (F, BW) and AVX2. Everything below the pragma is compiled for that instruction set; h1_backend.c sees to it that only a
  * processor that has it gets here. */
 #if defined(__x86_64__)
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2,lzcnt"))), \
+#pragma clang attribute push(__attribute__((target("avx2,avx512f,avx512bw,bmi,bmi2,lzcnt"))), \
                              apply_to = function)
 #else
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2,lzcnt")
+#pragma GCC target("avx2,avx512f,avx512bw,bmi,bmi2,lzcnt")
 #endif
 
-#define UVH_LINES_HEADER    "codec/lines_blocks.h"
-#define UVH_BLOCK_HEADER    "codec/block_avx512.h"
+#define UVH_LINES_HEADER    "codec/lines_vectors.h"
+#define UVH_VECTOR_HEADER   "codec/vector_avx512.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_avx512
 #define UVH_H1_BACKEND_NAME "avx512"
 #include "codec/h1_parser.h"

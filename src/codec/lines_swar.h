@@ -14,45 +14,48 @@ enum { UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
 
 struct uvh_lines {
     const char *end;
+    int behind; /* a line's end has at least so many bytes behind it */
 };
 
-static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p, const char *end)
+static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end, int behind)
 {
-    (void)p;
     lines->end = end;
+    lines->behind = behind;
 }
 
-static UVH_ALWAYS_INLINE void uvh_lines_begin_message(struct uvh_lines *lines, const char *p, const char *end)
+static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p)
 {
-    uvh_lines_begin(lines, p, end);
+    (void)lines;
+    (void)p;
 }
 
-static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
+static UVH_ALWAYS_INLINE const char *uvh_lines_status_end(const struct uvh_lines *lines, const char *line)
 {
     const char *stop = uvh_scan_value(line, lines->end);
-    return lines->end - stop >= 2 ? (size_t)(stop - line) : 0;
+    return lines->end - stop > lines->behind ? stop : NULL;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line,
-                                                           bool quick)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(const struct uvh_lines *lines, const char *line,
+                                                        bool quick)
 {
+    const struct uvh_line none = {NULL, NULL};
     (void)quick;
-    const struct uvh_line none = {0, 0};
     const char *colon = uvh_scan_colon(line, lines->end);
     if (colon == lines->end || colon - line > UINT16_MAX)
         return none;
     const char *stop = uvh_scan_value(colon + 1, lines->end);
-    if (lines->end - stop < 2)
-        return none;
-    return (struct uvh_line){(size_t)(colon - line), (size_t)(stop - line)};
+    return lines->end - stop > lines->behind ? (struct uvh_line){colon, stop} : none;
 }
 
-static UVH_ALWAYS_INLINE size_t uvh_lines_past_tabs(struct uvh_lines lines, const char *line, size_t length)
+static UVH_ALWAYS_INLINE const char *uvh_lines_past_tabs(const struct uvh_lines *lines, const char *p)
 {
     (void)lines;
-    (void)line;
-    (void)length;
-    return 0; /* no line was measured up to a tab */
+    return p; /* no line was found to end at a tab */
+}
+
+static UVH_ALWAYS_INLINE void uvh_lines_taken(const struct uvh_lines *lines)
+{
+    (void)lines;
 }
 
 static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, const char *line,

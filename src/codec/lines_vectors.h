@@ -1,5 +1,7 @@
-/* Finding the parts of a head with vectors of 16 or 32 bytes, line by line: the vector at a line's beginning holds its name and often all of it; those
- * behind are searched for the line's end only. Masks of 64 bytes (lines_blocks.h) cost more with such vectors than they save: measured.
+/* Finding the parts of a head with vectors of 16 or 32 bytes.
+ *
+ * Where lines end is found for 64 bytes at once: these masks do not depend on each other, so that from one line to the next there is but a shift
+ * and a count. All else (names, target, host) is found by a vector where it begins, and nothing has to wait for that.
  *
  * The header of the instruction set, UVH_VECTOR_HEADER, provides:
  *   UVH_VECTOR_SIZE                bytes in a vector
@@ -8,7 +10,8 @@
  *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_not_token(v), uvh_vector_target_ends(v), uvh_vector_questions(v),
  *   uvh_vector_not_reg_name(v)     masks, the bits that stand for no byte 0: controls and DEL, ':', what cannot stand in a token, what ends a
  *                                  target, '?', what cannot stand in a registered name
- *   uvh_lines_equal                see lines.h */
+ *   uvh_lines_equal                see lines.h
+ *   uvh_vector_block_controls(p)   if UVH_VECTOR_HAS_BLOCK is defined: the mask of controls of the 64 bytes at `p` */
 #ifndef UVH_CODEC_LINES_VECTORS_H
 #define UVH_CODEC_LINES_VECTORS_H
 
@@ -27,91 +30,127 @@
 #include "codec/lines.h"
 #include "codec/scan_swar.h"
 
-enum { UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + 1 };
+enum {
+    UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + UVH_LINES_BEHIND,
+    UVH_BLOCK_SIZE = 64 / UVH_VECTOR_BITS /* as many bytes as a mask of 64 bits stands for */
+};
 
 struct uvh_lines {
     const char *end;
-    const char *last; /* where a vector lies within the input, and no further */
+    const char *last;  /* where a vector lies within the input, and no further */
+    const char *block; /* the block at hand */
+    uint64_t
+        controls; /* its mask, without the controls that have been passed, and those at or behind `end` */
 };
 
-static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p, const char *end)
+/* The bits of the first byte in a mask. */
+#define UVH_VECTOR_BYTE ((UINT64_C(1) << UVH_VECTOR_BITS) - 1)
+
+/* The index of the byte that the lowest bit of a mask stands for. */
+static UVH_ALWAYS_INLINE size_t uvh_lines_index(uint64_t mask)
 {
-    (void)p;
-    lines->end = end - 1; /* what ends a line or a target needs a byte behind it */
-    lines->last = end - 1 - UVH_VECTOR_SIZE;
+    return (size_t)__builtin_ctzll(mask) / UVH_VECTOR_BITS;
 }
 
-static UVH_ALWAYS_INLINE void uvh_lines_begin_message(struct uvh_lines *lines, const char *p, const char *end)
+/* The mask of controls of the block at `p`; 0 when that is not below `end`. */
+static UVH_ALWAYS_INLINE uint64_t uvh_lines_block(const struct uvh_lines *lines, const char *p)
 {
-    uvh_lines_begin(lines, p, end);
-}
-
-/* The first control at or behind `p`, or `end`. */
-static UVH_ALWAYS_INLINE const char *uvh_lines_control(const char *p, const char *last, const char *end)
-{
-    uint64_t controls;
-    for (; p <= last; p += UVH_VECTOR_SIZE) {
-        controls = uvh_vector_controls(uvh_vector_load(p));
-        if (controls != 0)
-            return p + __builtin_ctzll(controls) / UVH_VECTOR_BITS;
+    uint64_t controls = 0;
+    if (UVH_LIKELY(p + UVH_BLOCK_SIZE - UVH_VECTOR_SIZE <= lines->last)) {
+#if defined(UVH_VECTOR_HAS_BLOCK)
+        return uvh_vector_block_controls(p);
+#else
+#pragma GCC unroll 4
+        for (int i = 0; i < UVH_BLOCK_SIZE; i += UVH_VECTOR_SIZE)
+            controls |= uvh_vector_controls(uvh_vector_load(p + i)) << i * UVH_VECTOR_BITS;
+        return controls;
+#endif
     }
-    if (p >= end)
-        return end;
-    controls = uvh_vector_controls(uvh_vector_load(last)) >> (size_t)(p - last) * UVH_VECTOR_BITS;
-    return controls != 0 ? p + __builtin_ctzll(controls) / UVH_VECTOR_BITS : end;
+    int i = 0;
+    for (; p + i <= lines->last; i += UVH_VECTOR_SIZE)
+        controls |= uvh_vector_controls(uvh_vector_load(p + i)) << i * UVH_VECTOR_BITS;
+    if (p + i < lines->end) /* the last vector of the input has what is left */
+        controls |= uvh_vector_controls(uvh_vector_load(lines->last)) >>
+                    (size_t)(p + i - lines->last) * UVH_VECTOR_BITS << i * UVH_VECTOR_BITS;
+    return controls;
 }
 
-static UVH_ALWAYS_INLINE size_t uvh_lines_measure_status(struct uvh_lines *lines, const char *line)
+static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end, int behind)
 {
-    const char *stop = uvh_lines_control(line, lines->last, lines->end);
-    return stop < lines->end ? (size_t)(stop - line) : 0;
+    lines->end = end - behind;
+    lines->last = lines->end - UVH_VECTOR_SIZE;
 }
 
-/* A line whose name is longer than a vector, or ends with it. */
-static UVH_NEVER_INLINE struct uvh_line uvh_lines_measure_long(struct uvh_lines lines, const char *line)
+static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p)
 {
-    const struct uvh_line none = {0, 0};
-    const char *stop = uvh_lines_control(line, lines.last, lines.end);
-    const char *colon = line < stop ? memchr(line, ':', (size_t)(stop - line)) : NULL;
-    if (stop == lines.end || colon == NULL || colon - line > UINT16_MAX)
-        return none;
-    return (struct uvh_line){(size_t)(colon - line), (size_t)(stop - line)};
+    lines->block = p;
+    lines->controls = uvh_lines_block(lines, p);
 }
 
-/* The line at `line`, of whose first vector these are the masks. */
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measured(const struct uvh_lines *lines, const char *line,
-                                                            uint64_t colons, uint64_t controls, bool quick)
+/* The first control at or behind `p`, in front of which all have been passed; NULL when there is none. */
+static UVH_ALWAYS_INLINE const char *uvh_lines_control(struct uvh_lines *lines, const char *p)
 {
-    if (UVH_UNLIKELY(colons == 0))
-        return quick ? (struct uvh_line){0, 0} : uvh_lines_measure_long(*lines, line);
-    size_t name_length = (size_t)__builtin_ctzll(colons) / UVH_VECTOR_BITS;
-    if (controls != 0)
-        return (struct uvh_line){name_length, (size_t)__builtin_ctzll(controls) / UVH_VECTOR_BITS};
-    const char *stop = uvh_lines_control(line + UVH_VECTOR_SIZE, lines->last, lines->end);
-    return (struct uvh_line){name_length, stop < lines->end ? (size_t)(stop - line) : 0};
-}
-
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_measure(struct uvh_lines *lines, const char *line,
-                                                           bool quick)
-{
-    if (UVH_LIKELY(line <= lines->last)) {
-        uvh_vector vector = uvh_vector_load(line);
-        return uvh_lines_measured(lines, line, uvh_vector_colons(vector), uvh_vector_controls(vector), quick);
+    if (UVH_LIKELY(lines->controls != 0))
+        return lines->block + uvh_lines_index(lines->controls);
+    /* Where blocks begin does not depend on lines, so they need not wait for each other. The LF in front of `p` may be in the next one. */
+    const char *block = lines->block + UVH_BLOCK_SIZE;
+    uint64_t controls = uvh_lines_block(lines, block) & ~(UVH_VECTOR_BYTE * (uint64_t)(block < p));
+    while (controls == 0) {
+        if (UVH_UNLIKELY(block >= lines->end))
+            return NULL;
+        block += UVH_BLOCK_SIZE;
+        controls = uvh_lines_block(lines, block);
     }
-    if (line >= lines->end)
-        return (struct uvh_line){0, 0};
-    unsigned shift = (unsigned)(line - lines->last) * UVH_VECTOR_BITS;
-    uvh_vector vector = uvh_vector_load(lines->last);
-    return uvh_lines_measured(lines, line, uvh_vector_colons(vector) >> shift,
-                              uvh_vector_controls(vector) >> shift, quick);
+    lines->block = block;
+    lines->controls = controls;
+    return block + uvh_lines_index(controls);
 }
 
-static UVH_NEVER_INLINE size_t uvh_lines_past_tabs(struct uvh_lines lines, const char *line, size_t length)
+/* Passes the control found last. */
+static UVH_ALWAYS_INLINE void uvh_lines_pass(struct uvh_lines *lines)
 {
-    const char *p = line + length;
-    while (p < lines.end && *p == '\t')
-        p = uvh_lines_control(p + 1, lines.last, lines.end);
-    return p < lines.end && memcmp(p, "\r\n", 2) == 0 ? (size_t)(p - line) : 0;
+    lines->controls &= lines->controls - (lines->controls & -lines->controls) * UVH_VECTOR_BYTE;
+}
+
+/* Passes the line's end found last. */
+static UVH_ALWAYS_INLINE void uvh_lines_taken(struct uvh_lines *lines)
+{
+    uvh_lines_pass(lines);
+    uvh_lines_pass(lines); /* nothing, if LF is in the next block */
+}
+
+static UVH_ALWAYS_INLINE const char *uvh_lines_status_end(struct uvh_lines *lines, const char *line)
+{
+    return uvh_lines_control(lines, line);
+}
+
+/* The mask of colons at `p`, which is below `end`. */
+static UVH_ALWAYS_INLINE uint64_t uvh_lines_colons(const struct uvh_lines *lines, const char *p)
+{
+    if (UVH_LIKELY(p <= lines->last))
+        return uvh_vector_colons(uvh_vector_load(p));
+    return uvh_vector_colons(uvh_vector_load(lines->last)) >> (size_t)(p - lines->last) * UVH_VECTOR_BITS;
+}
+
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(struct uvh_lines *lines, const char *line, bool quick)
+{
+    const char *stop = uvh_lines_control(lines, line);
+    if (UVH_UNLIKELY(stop == NULL))
+        return (struct uvh_line){NULL, NULL};
+    uint64_t colons = uvh_lines_colons(lines, line);
+    if (UVH_LIKELY(colons != 0))
+        return (struct uvh_line){line + uvh_lines_index(colons), stop};
+    const char *colon = quick ? NULL : memchr(line, ':', (size_t)(stop - line));
+    return (struct uvh_line){colon, colon == NULL || colon - line > UINT16_MAX ? NULL : stop};
+}
+
+static UVH_ALWAYS_INLINE const char *uvh_lines_past_tabs(struct uvh_lines *lines, const char *p)
+{
+    while (p != NULL && *p == '\t') {
+        uvh_lines_pass(lines);
+        p = uvh_lines_control(lines, p + 1);
+    }
+    return p;
 }
 
 static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, const char *line,
@@ -120,7 +159,7 @@ static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, 
     const char *p = line <= lines->last ? line : lines->last;
     uint64_t others = uvh_vector_not_token(uvh_vector_load(p)) >> (size_t)(line - p) * UVH_VECTOR_BITS;
     if (quick || others != 0)
-        return others != 0 && length > 0 && (size_t)__builtin_ctzll(others) / UVH_VECTOR_BITS == length;
+        return others != 0 && length > 0 && uvh_lines_index(others) == length;
     return uvh_field_name_valid((uvhttp_slice_t){line, length});
 }
 
@@ -131,9 +170,9 @@ static UVH_ALWAYS_INLINE bool uvh_lines_target_part(struct uvh_lines_target *tar
     /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without one. */
     questions &= ends ^ (ends - 1);
     if (questions != 0 && target->question == NULL)
-        target->question = p + __builtin_ctzll(questions) / UVH_VECTOR_BITS;
+        target->question = p + uvh_lines_index(questions);
     if (ends != 0)
-        target->end = p + __builtin_ctzll(ends) / UVH_VECTOR_BITS;
+        target->end = p + uvh_lines_index(ends);
     return ends != 0;
 }
 
@@ -157,11 +196,17 @@ static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const str
 
 static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const struct uvh_lines *lines, const char *p)
 {
-    const char *at = p <= lines->last ? p : lines->last;
-    uint64_t others = uvh_vector_not_reg_name(uvh_vector_load(at)) >> (size_t)(p - at) * UVH_VECTOR_BITS;
-    if (UVH_LIKELY(others != 0))
-        return (size_t)__builtin_ctzll(others) / UVH_VECTOR_BITS;
-    return uvh_scan_reg_name(p, lines->end);
+    const char *at = p;
+    for (;;) {
+        const char *from = at <= lines->last ? at : lines->last;
+        uint64_t others =
+            uvh_vector_not_reg_name(uvh_vector_load(from)) >> (size_t)(at - from) * UVH_VECTOR_BITS;
+        if (UVH_LIKELY(others != 0))
+            return (size_t)(at - p) + uvh_lines_index(others);
+        at += UVH_VECTOR_SIZE;
+        if (at >= lines->end)
+            return (size_t)(lines->end - p);
+    }
 }
 
 #endif
