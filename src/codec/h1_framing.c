@@ -207,6 +207,15 @@ static UVH_NEVER_INLINE uvhttp_reason_t length_rule(const uvhttp_head_t *head, c
     return UVHTTP_REASON_NONE;
 }
 
+/* A body whose length Content-Length tells, in a head that has this field: nearly always it is a short number. */
+static UVH_NEVER_INLINE uvhttp_reason_t usual_length(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+{
+    const uvhttp_field_t *length = &head->fields[head->first[UVHTTP_FIELD_CONTENT_LENGTH]];
+    framing->body = UVHTTP_BODY_LENGTH;
+    return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
+                                                                   : length_rule(head, length, framing);
+}
+
 /* The end of the quoted string at `p` (RFC 9110 section 5.6.4), NULL when it is malformed. */
 static const char *skip_quoted(const char *p, const char *end)
 {
@@ -438,12 +447,7 @@ uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing
     };
     split_query(head, framing, head->base + head->target_offset,
                 head->base + head->target_offset + head->target_length);
-    if (!uvh_head_has(head, UVHTTP_FIELD_CONTENT_LENGTH))
-        return UVHTTP_REASON_NONE;
-    const uvhttp_field_t *length = &head->fields[head->first[UVHTTP_FIELD_CONTENT_LENGTH]];
-    framing->body = UVHTTP_BODY_LENGTH;
-    return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
-                                                                   : length_rule(head, length, framing);
+    return uvh_head_has(head, UVHTTP_FIELD_CONTENT_LENGTH) ? usual_length(head, framing) : UVHTTP_REASON_NONE;
 }
 
 /* RFC 9112 section 6.3, numbers 1 and 2: answers that never have a body. */
@@ -489,8 +493,5 @@ uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method
     if ((head->present & decisive) != UVH_FIELD_BIT(CONTENT_LENGTH) || head->minor_version == 0 ||
         head->status < 200 || is_bodiless(head, request_method))
         return apply_response_rules(head, request_method, framing);
-    const uvhttp_field_t *length = &head->fields[head->first[UVHTTP_FIELD_CONTENT_LENGTH]];
-    framing->body = UVHTTP_BODY_LENGTH;
-    return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
-                                                                   : length_rule(head, length, framing);
+    return usual_length(head, framing);
 }
