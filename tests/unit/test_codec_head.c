@@ -1,4 +1,4 @@
-/* Request and response heads: what the vectors cannot say, tables of other sizes, very long names, and finding fields. The rules one by one
+/* Request and response heads: what the vectors cannot say, lines and names of any length, tables of other sizes, very long names, and finding fields. The rules one by one
  * are in tests/vectors; random messages beside a reference parser in test_codec_compare.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,6 +54,92 @@ static void names_of_65535_bytes_on_all(void **state)
         names_of_65535_bytes(state);
 }
 
+static uvhttp_parse_result_t parse_copy(uvhttp_head_t *head, const char *text, size_t length)
+{
+    static const uvhttp_head_limits_t limits = {1000, 500, 100};
+    static char *
+        copy; /* of exactly this length, so that a read past its end is found; the last one stays for `head` */
+    free(copy);
+    copy = malloc(length);
+    memcpy(copy, text, length);
+    uvhttp_head_init(head, NULL, 0);
+    return uvhttp_request_head_parse(head, copy, length, &limits);
+}
+
+/* Lines that end at each place of a vector and of a block of 64 bytes, near the end of the input and far from it. */
+static void lines_that_end_anywhere(void **state)
+{
+    (void)state;
+    enum { MOST = 200 };
+    static const char odd[] = {'v', '\t', '\r', '\n', '\x01', '\x7f', ':', '\x80'};
+    static uvhttp_head_t head;
+    for (int run = 0; run < 2 * MOST; run++) {
+        int length = run % MOST;
+        for (size_t i = 0; i < sizeof odd; i++) {
+            char text[2 * MOST + 100];
+            char filler[MOST + 1] = {0};
+            memset(filler, 'v', (size_t)length + 1);
+            filler[length / 2] = odd[i];
+            int size =
+                snprintf(text, sizeof text, "GET /%.*s HTTP/1.1\r\nHost: a\r\nX: -%s-\r\nAccept: b\r\n\r\n",
+                         run % 7, "/?a=b&c", filler);
+            size_t end = (size_t)size + (run < MOST ? 0 : 90);
+            memset(text + size, 'b', end - (size_t)size);
+            bool good = odd[i] != '\r' && odd[i] != '\n' && odd[i] != '\x01' && odd[i] != '\x7f';
+            assert_int_equal(parse_copy(&head, text, end), good ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
+            if (!good)
+                continue;
+            assert_int_equal(head.size, size);
+            assert_int_equal(head.field_count, 3);
+            assert_int_equal(head.fields[1].value_length, length + 3);
+            assert_int_equal(head.host_name_length, 1);
+            assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_ACCEPT), &head.fields[2]);
+            assert_int_equal(head.fields[2].value_length, 1);
+        }
+    }
+}
+
+/* Names of any length, known ones and others, one of which has a space or nothing in it. */
+static void names_of_any_length(void **state)
+{
+    (void)state;
+    enum { MOST = 100 };
+    static uvhttp_head_t head;
+    for (int length = 0; length <= MOST; length++) {
+        for (int wrong = 0; wrong < 2; wrong++) {
+            char text[2 * MOST + 100];
+            char name[MOST + 1] = {0};
+            memset(name, 'n', (size_t)length);
+            if (wrong != 0)
+                name[length / 2] = ' ';
+            int size = snprintf(
+                text, sizeof text,
+                "GET / HTTP/1.1\r\nHost: a\r\n%s: 1\r\nIf-Unmodified-Since: b\r\nTE: c\r\n\r\n", name);
+            bool good = length > 0 && wrong == 0;
+            assert_int_equal(parse_copy(&head, text, (size_t)size),
+                             good ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
+            if (!good)
+                continue;
+            assert_int_equal(head.fields[1].name_length, length);
+            assert_int_equal(head.fields[1].id, UVHTTP_FIELD_OTHER);
+            assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_IF_UNMODIFIED_SINCE), &head.fields[2]);
+            assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_TE), &head.fields[3]);
+        }
+    }
+}
+
+static void lines_that_end_anywhere_on_all(void **state)
+{
+    for (size_t at = 0; backends_next(&at);)
+        lines_that_end_anywhere(state);
+}
+
+static void names_of_any_length_on_all(void **state)
+{
+    for (size_t at = 0; backends_next(&at);)
+        names_of_any_length(state);
+}
+
 static void a_larger_field_table(void **state)
 {
     (void)state;
@@ -106,6 +192,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_65535_bytes_on_all),
+        cmocka_unit_test(lines_that_end_anywhere_on_all),
+        cmocka_unit_test(names_of_any_length_on_all),
         cmocka_unit_test(a_larger_field_table),
         cmocka_unit_test(finding_fields),
     };
