@@ -44,6 +44,9 @@ def read_options():
     names = sorted(path.stem for path in MESSAGES.glob("*.http"))
     parser.add_argument("--json", metavar="FILE", help="also write everything to FILE as JSON")
     parser.add_argument("--rounds", type=int, default=15, metavar="N", help="how often each is timed (default: 15)")
+    parser.add_argument("--starts", type=int, default=5, metavar="N",
+                        help="of the program of the comparison, which share the rounds: where the system puts a program's memory makes some "
+                             "messages quicker or slower from start to start (default: 5)")
     parser.add_argument("--iterations", type=int, default=100000, metavar="N",
                         help="of B3-HttpParser, per scenario and round (default: 100000)")
     parser.add_argument("--milliseconds", type=int, default=5, metavar="N",
@@ -57,7 +60,7 @@ def read_options():
     parser.add_argument("--build-dir", metavar="DIR", default=os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"),
                         help="build folder (default: UVHTTP_BUILD_DIR or build/release)")
     options = parser.parse_args()
-    for name, most in (("rounds", 1000), ("iterations", 10**9), ("milliseconds", 10000)):
+    for name, most in (("rounds", 1000), ("starts", 1000), ("iterations", 10**9), ("milliseconds", 10000)):
         if not 1 <= getattr(options, name) <= most:
             parser.error(f"--{name} must be from 1 to {most}")
     return options
@@ -91,15 +94,24 @@ def run_b3(options):
 
 
 def run_corpus(options, libraries):
-    command = [servers.program(pathlib.Path(options.build_dir) / "dist/bin", "parser_corpus"),
-               "--rounds", options.rounds, "--milliseconds", options.milliseconds]
+    """The program's results, with the rounds of all starts."""
+    command = [servers.program(pathlib.Path(options.build_dir) / "dist/bin", "parser_corpus"), "--milliseconds", options.milliseconds]
     for label, library in libraries.items():
         command += ["--peers", f"{label}={library}"]
-    if options.instructions:
-        command.append("--instructions")
-    command += [MESSAGES / f"{name}.http" for name in options.messages]
-    done = run_pinned(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return json.loads(done.stdout)
+    files = [MESSAGES / f"{name}.http" for name in options.messages]
+    whole = None
+    for start in range(min(options.starts, options.rounds)):
+        rounds = (options.rounds + start) // options.starts if options.starts <= options.rounds else 1
+        more = ["--instructions"] if options.instructions and start == 0 else []
+        done = run_pinned([*command, "--rounds", rounds, *more, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        corpus = json.loads(done.stdout)
+        if whole is None:
+            whole = corpus
+            continue
+        for message, further in zip(whole["messages"], corpus["messages"]):
+            for name, figures in message["parsers"].items():
+                figures["rounds"] += further["parsers"][name]["rounds"]
+    return whole
 
 
 def add_figures(corpus):
@@ -183,7 +195,7 @@ def print_corpus(corpus, judged):
 
 def run(options):
     report = {"environment": environment.run_block("./dev bench parser " + shlex.join(sys.argv[1:])),
-              "settings": {name: getattr(options, name) for name in ("rounds", "iterations", "milliseconds")}}
+              "settings": {name: getattr(options, name) for name in ("rounds", "starts", "iterations", "milliseconds")}}
     machine = environment.machine_block()
     libraries, built = {}, {}
     if options.only != "b3" and not options.no_peers:

@@ -37,7 +37,9 @@ static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *
         return head->scanned - head->target_offset < max_target &&
                (uvh_chars_is(c, UVH_CHAR_REG_NAME) || c == '/');
     uint32_t at = head->scanned - head->target_offset - head->target_length - 1;
-    return at < UVH_H1_VERSION_LENGTH - 1 && c == version[at]; /* with the last one the version is judged */
+    if (at < UVH_H1_VERSION_LENGTH - 1)
+        return c == version[at]; /* with the last one the version is judged */
+    return at == UVH_H1_VERSION_LENGTH && c == '\r';
 }
 
 /* Vectors are not worth their start for a few bytes: measured. */
@@ -49,7 +51,7 @@ static inline const struct uvh_h1_backend *backend_for(size_t length)
 
 static inline bool is_one_more(const uvhttp_head_t *head, size_t length, const uvhttp_head_limits_t *limits)
 {
-    return head->scanned != 0 && length == (size_t)head->scanned + 1 && length < limits->max_size;
+    return length == (size_t)head->scanned + 1 && length < limits->max_size;
 }
 
 static uvhttp_parse_result_t pass_over(uvhttp_head_t *head, const char *data)

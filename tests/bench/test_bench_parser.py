@@ -170,7 +170,7 @@ def test_the_comparison_without_others(tmp_path):
     report = json.loads(file.read_text())
     for key in ("date", "commit", "command", "uvhttp", "flags", "kernel", "cpu"):
         assert report["environment"][key]
-    assert report["settings"] == {"rounds": 2, "iterations": 20, "milliseconds": 1}
+    assert report["settings"] == {"rounds": 2, "starts": 5, "iterations": 20, "milliseconds": 1}
     assert [one["name"] for one in report["b3"]["scenarios"]] == list(SCENARIOS)
     assert len(report["feeding_marks"]) == 3
     corpus = report["corpus"]
