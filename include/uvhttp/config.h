@@ -36,7 +36,8 @@ typedef struct uvhttp_config {
     size_t max_requests_per_connection;
 
     /* Memory */
-    size_t buffer_size; /* bytes of a receive or transmit buffer, shared between connections */
+    size_t write_backlog; /* bytes of a body in pieces that may wait to be sent: UVHTTP_EFULL */
+    size_t buffer_size;   /* bytes of a receive or transmit buffer, shared between connections */
 
     /* Not numbers */
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the server. */

@@ -23,7 +23,9 @@ extern "C" {
     X(EGONE, -10009, "the client has gone")                                          \
     X(ESTOPPED, -10010, "the server is stopping or has stopped")                     \
     X(ENOTREG, -10012, "not a regular file")                                         \
-    X(ETRUNCATED, -10013, "the file became shorter while it was being sent")
+    X(ETRUNCATED, -10013, "the file became shorter while it was being sent")         \
+    X(EFULL, -10014, "too much waits to be sent already; write when it has drained") \
+    X(ELENGTH, -10015, "the body has not the length that was announced")
 
 enum {
     UVHTTP_OK = 0,

@@ -58,8 +58,9 @@ UVHTTP_EXPORT void uvhttp_request_header_at(uvhttp_request_t *request, size_t in
 /* The first trailer field of that name (RFC 9110 section 6.5), or NULL. Trailers are never merged into the headers. */
 UVHTTP_EXPORT const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name);
 
-/* The whole body. Empty when there is none. The handler runs once it has arrived completely. Not NUL-terminated: it may lie in the
- * receive buffer with the next request behind it. */
+/* The whole body, for a handler. Empty when there is none, for middleware (which runs when the head has arrived), and for routes with
+ * UVHTTP_ROUTE_STREAM, which take it with uvhttp_request_on_body. The handler runs once it has arrived completely. Not NUL-terminated: it
+ * may lie in the receive buffer with the next request behind it. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request);
 
 /* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */
@@ -67,6 +68,38 @@ UVHTTP_EXPORT int uvhttp_request_http_minor(const uvhttp_request_t *request);
 
 /* The client's address as text without port ("127.0.0.1", "::1"); "" when the system does not know it any more. */
 UVHTTP_EXPORT const char *uvhttp_request_client_address(uvhttp_request_t *request);
+
+/* ---- A body in pieces, for routes with UVHTTP_ROUTE_STREAM ---- */
+
+typedef struct uvhttp_response uvhttp_response_t;
+
+/* A piece of the body, which lives during the call only; `size` 0 says that the body is complete (then trailers are there). Not called any
+ * more once the response is sent or the client has gone. 0, or a negative result, which is answered as a handler's would be. */
+typedef int (*uvhttp_body_cb)(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                              size_t size, void *arg);
+
+/* Begins to take the body: now, from the handler, or later. Until then the client is held back (and one that expects "100 Continue" does
+ * not get it). When the body is empty or has come already, the last call may be made before this returns. Answering
+ * without having taken the body closes the connection after the answer, since the rest is in the way of a next request. Errors: UVHTTP_EINVAL (no function,
+ * the route takes its bodies whole, or it was called before), UVHTTP_EANSWERED, UVHTTP_EGONE. */
+UVHTTP_EXPORT int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void *arg);
+
+/* Stops taking the body, and goes on. While it is stopped nothing is read, so that the client's sending comes to a halt and neither
+ * memory nor a timeout runs up. Both may be called twice, from anywhere on the loop's thread, the body's callback too. */
+UVHTTP_EXPORT void uvhttp_request_pause_body(uvhttp_request_t *request);
+UVHTTP_EXPORT void uvhttp_request_resume_body(uvhttp_request_t *request);
+
+/* The response that answers this request. */
+UVHTTP_EXPORT uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request);
+
+/* A pointer that travels with the exchange under a key (any address of yours, of a static variable for instance), so that several
+ * middlewares and handlers do not get in each other's way. `release` (may be NULL) is called with it once when the exchange ends, in
+ * the opposite order of attaching, or at once when this fails. A second call with a key replaces the first (and releases it).
+ * Errors: UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_request_attach(uvhttp_request_t *request, const void *key, void *data,
+                                        void (*release)(void *data));
+/* What was attached under the key, or NULL. */
+UVHTTP_EXPORT void *uvhttp_request_attached(const uvhttp_request_t *request, const void *key);
 
 /* A pointer of your own that travels with the exchange, for middleware to hand something to handlers. NULL at first. */
 UVHTTP_EXPORT void uvhttp_request_set_user_data(uvhttp_request_t *request, void *data);

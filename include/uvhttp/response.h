@@ -18,8 +18,6 @@
 extern "C" {
 #endif
 
-typedef struct uvhttp_response uvhttp_response_t;
-
 /* Sets the status for uvhttp_response_send_* calls that are given 0 as status. Default 200. */
 UVHTTP_EXPORT int uvhttp_response_set_status(uvhttp_response_t *response, int status);
 
@@ -60,6 +58,83 @@ UVHTTP_EXPORT int uvhttp_response_send_file(uvhttp_response_t *response, int sta
 /* Called exactly once when the server no longer needs what a send function referred to: written completely, aborted, or
  * refused with an error. */
 typedef void (*uvhttp_release_cb)(void *arg);
+
+/* ---- A body in pieces ----
+ *
+ * For a body that is made while it is sent: begin, write as often as needed, end; now or later, from any callback on the loop's
+ * thread. What the socket does not take at once is kept, up to the limit `write_backlog`; then write refuses with UVHTTP_EFULL until the
+ * client has read on (on_drain tells), so a slow client costs no more memory than that. A handler that has begun and returns an
+ * error, and one whose body turns out too short, end the connection, since the client could not know otherwise. */
+
+/* The body's length is not known: it goes out in chunks (RFC 9112 section 7.1), to a client of HTTP/1.0 up to the connection's end. */
+#define UVHTTP_LENGTH_UNKNOWN UINT64_MAX
+
+/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors as for send. */
+UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type,
+                                        uint64_t length);
+
+/* Sends the next piece, or keeps a copy of what cannot leave yet. More errors: UVHTTP_EFULL (nothing was taken: write it again when it
+ * has drained), UVHTTP_ELENGTH (more than the announced length; nothing was taken), UVHTTP_EANSWERED (not begun, or ended). A piece
+ * is taken as a whole whatever its size. For HEAD, 204 and 304 pieces are thrown away. */
+UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
+
+/* Sends a field behind the body (RFC 9110 section 6.5), to be set before end. Only a body in chunks can carry it; otherwise it is dropped.
+ * Errors as for set_header; UVHTTP_EHEADER also for fields that frame or route a message (Content-Length, Transfer-Encoding, Host,
+ * Trailer, TE, ...), which are not allowed there. */
+UVHTTP_EXPORT int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name,
+                                              const char *value);
+
+/* The body is complete. Errors: UVHTTP_ELENGTH (shorter than announced: the connection is closed), UVHTTP_EANSWERED, UVHTTP_EGONE,
+ * UVHTTP_ENOMEM (the connection is closed). */
+UVHTTP_EXPORT int uvhttp_response_end(uvhttp_response_t *response);
+
+/* Called once after each UVHTTP_EFULL, when everything taken before has left. At most one; a second call replaces the first. A negative
+ * result ends the connection, as a handler's would. */
+typedef int (*uvhttp_drain_cb)(uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain, void *arg);
+
+/* Bytes taken and not given to the system yet. */
+UVHTTP_EXPORT size_t uvhttp_response_pending(const uvhttp_response_t *response);
+
+/* The same turned round: the server asks for the next bytes whenever there is room for them. `pull` writes at most `size` bytes to
+ * `buffer`, their number to `*length`, and returns 0; with 0 bytes the body has ended; UVHTTP_EFULL says that there are none yet:
+ * uvhttp_response_resume_pull asks again. A negative result ends the connection. `release` runs exactly once, whatever the call
+ * returns, when `arg` is not needed any more. Errors as for begin. */
+typedef int (*uvhttp_pull_cb)(uvhttp_response_t *response, char *buffer, size_t size, size_t *length,
+                              void *arg);
+UVHTTP_EXPORT int uvhttp_response_send_pulled(uvhttp_response_t *response, int status,
+                                              const char *content_type, uint64_t length, uvhttp_pull_cb pull,
+                                              uvhttp_release_cb release, void *arg);
+UVHTTP_EXPORT void uvhttp_response_resume_pull(uvhttp_response_t *response);
+
+/* Sends an interim answer before the final one (RFC 8297): 103 with the fields set so far, which stay set and go out again with the
+ * final answer. Clients of HTTP/1.0 are sent none (0 is returned). Errors as for send. */
+UVHTTP_EXPORT int uvhttp_response_send_early_hints(uvhttp_response_t *response);
+
+/* ---- What others see of it ---- */
+
+/* Called once for the response just before it leaves, whoever sends it: a handler, a middleware, or the server (404, 413, 500, ...), if it was
+ * set until then. Status and fields may be read and changed; of a body that is sent in one piece from memory the bytes can be seen. For
+ * middleware that works behind the handler. Called in the opposite order of setting, so that what was set first has the last word. A
+ * negative result makes the sending call fail with it. When that failure is answered with 500 or 503, they are called for that as
+ * well. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM. */
+typedef int (*uvhttp_send_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT int uvhttp_response_on_send(uvhttp_response_t *response, uvhttp_send_cb send, void *arg);
+
+/* In a uvhttp_send_cb: the body if it lies in memory, base NULL if it does not; and its length, UVHTTP_LENGTH_UNKNOWN for one in pieces of
+ * unknown length. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response);
+UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *response);
+
+/* The value of a field set so far (the first of that name), or NULL; of fields set by uvhttp_response_set_header and add_header, and
+ * Content-Type. */
+UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *response, const char *name);
+UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name);
+
+/* Goes on behind a middleware that answered neither with UVHTTP_DECLINED nor with a response but returned 0: it needed time to
+ * decide. The next middleware or the handler runs, possibly before this returns. Errors: UVHTTP_EINVAL (no middleware holds it), UVHTTP_EANSWERED,
+ * UVHTTP_EGONE. */
+UVHTTP_EXPORT int uvhttp_response_proceed(uvhttp_response_t *response);
 
 /* Like send_static, but the bytes have to live only until `release` is called. `release` runs exactly once whatever the
  * call returns, possibly before it returns. */

@@ -29,12 +29,20 @@ typedef struct uvhttp_router uvhttp_router_t;
  * or 503 for UVHTTP_ENOMEM, unless answered already; logged with the code's name). `arg` is what was given with it. */
 typedef int (*uvhttp_handler_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
+/* What a route may be told, for uvhttp_route_t.flags. */
+typedef enum uvhttp_route_flags {
+    /* The handler runs when the head has arrived, and takes the body with uvhttp_request_on_body. Of what it may have, max_body_size of
+     * the route is the limit; 0 means none. */
+    UVHTTP_ROUTE_STREAM = 1
+} uvhttp_route_flags_t;
+
 typedef struct uvhttp_route {
     const char *method;  /* "GET", "POST", ...; NULL for any method. Copied. */
     const char *pattern; /* copied */
     uvhttp_handler_cb handler;
     void *arg;            /* handed to the handler; must outlive the server */
-    size_t max_body_size; /* bytes; 0 means the server's max_body_size */
+    size_t max_body_size; /* bytes; 0 means the server's max_body_size, see UVHTTP_ROUTE_STREAM */
+    unsigned flags;       /* of uvhttp_route_flags_t */
 } uvhttp_route_t;
 
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);

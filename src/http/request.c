@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <uvhttp/error.h>
+
 static const uvhttp_slice_t no_slice = {NULL, 0};
 
 static uvhttp_slice_t terminated(char *bytes, size_t offset, size_t length)
@@ -191,4 +193,45 @@ void *uvhttp_request_user_data(const uvhttp_request_t *request)
 void *uvhttp_request_allocate(uvhttp_request_t *request, size_t size)
 {
     return uvh_arena_alloc(request->arena, size);
+}
+
+int uvhttp_request_attach(uvhttp_request_t *request, const void *key, void *data, void (*release)(void *data))
+{
+    struct uvh_attachment *one = request->attachments;
+    while (one != NULL && one->key != key)
+        one = one->next;
+    if (one != NULL) {
+        if (one->release != NULL)
+            one->release(one->data);
+    } else if ((one = uvh_arena_alloc(request->arena, sizeof(*one))) != NULL) {
+        one->next = request->attachments;
+        one->key = key;
+        request->attachments = one;
+    } else {
+        if (release != NULL)
+            release(data);
+        return UVHTTP_ENOMEM;
+    }
+    one->data = data;
+    one->release = release;
+    return 0;
+}
+
+void *uvhttp_request_attached(const uvhttp_request_t *request, const void *key)
+{
+    for (const struct uvh_attachment *one = request->attachments; one != NULL; one = one->next) {
+        if (one->key == key)
+            return one->data;
+    }
+    return NULL;
+}
+
+void uvh_request_release(struct uvhttp_request *request)
+{
+    while (request->attachments != NULL) {
+        struct uvh_attachment *one = request->attachments;
+        request->attachments = one->next;
+        if (one->release != NULL)
+            one->release(one->data);
+    }
 }

@@ -20,6 +20,14 @@ struct uvh_param {
     const char *text;     /* `value` with a NUL, made when first asked for */
 };
 
+/* What somebody has attached under a key. */
+struct uvh_attachment {
+    struct uvh_attachment *next; /* attached before this one */
+    const void *key;
+    void *data;
+    void (*release)(void *data);
+};
+
 struct uvhttp_request {
     struct uvh_arena *arena;
     char *bytes; /* the head's base, which is ours to write to */
@@ -32,7 +40,14 @@ struct uvhttp_request {
     struct uvh_param *params;
     size_t param_count;
     void *user_data;
+    struct uvh_attachment *attachments; /* the newest first */
+    uvhttp_body_cb on_body;             /* who takes the body in pieces; NULL until it is asked for */
+    void *body_arg;
+    bool body_paused;
 };
+
+/* Releases what was attached. */
+void uvh_request_release(struct uvhttp_request *request);
 
 /* Sets up everything that follows from head and framing; `request` is zeroed before. NONE, or why the path is refused; sets
  * `*out_of_memory` when it could not be stored. */

@@ -6,6 +6,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "codec/field.h"
 
 enum {
@@ -37,56 +38,69 @@ static int check_field(const char *name, const char *value)
     return 0;
 }
 
-static int check_open(const struct uvhttp_response *response)
+/* Not allowed behind a body: what frames, routes or controls a message, or says how its body is coded (RFC 9110 section 6.5.1). */
+static bool is_refused_as_trailer(uvhttp_slice_t name)
+{
+    static const char *const refused[] = {
+        "Authorization", "Cache-Control", "Content-Encoding", "Content-Range", "Content-Type", "Cookie",
+        "Expect",        "Host",          "Max-Forwards",     "Range",         "Set-Cookie",   "TE",
+        "Trailer",       "Upgrade",       "WWW-Authenticate"};
+    for (size_t i = 0; i < UVH_COUNT_OF(refused); i++) {
+        if (uvh_field_name_equal(name, text_slice(refused[i])))
+            return true;
+    }
+    return false;
+}
+
+int uvh_response_check_open(const struct uvhttp_response *response)
 {
     if (response->state == UVH_RESPONSE_OPEN)
         return 0;
     return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
 }
 
-static int grow_headers(struct uvhttp_response *response)
+static int grow(struct uvh_arena *arena, struct uvh_header_list *list)
 {
-    size_t capacity = response->header_capacity == 0 ? FIRST_HEADERS : (size_t)response->header_capacity * 2;
+    size_t capacity = list->capacity == 0 ? FIRST_HEADERS : (size_t)list->capacity * 2;
     if (capacity > MAX_HEADERS)
         return UVHTTP_ENOMEM;
-    struct uvh_header *headers = uvh_arena_alloc(response->arena, capacity * sizeof(*headers));
-    if (headers == NULL)
+    struct uvh_header *items = uvh_arena_alloc(arena, capacity * sizeof(*items));
+    if (items == NULL)
         return UVHTTP_ENOMEM;
-    if (response->header_count > 0)
-        memcpy(headers, response->headers, response->header_count * sizeof(*headers));
-    response->headers = headers;
-    response->header_capacity = (uint16_t)capacity;
+    if (list->count > 0)
+        memcpy(items, list->items, list->count * sizeof(*items));
+    list->items = items;
+    list->capacity = (uint16_t)capacity;
     return 0;
 }
 
-static void remove_header(struct uvhttp_response *response, uvhttp_slice_t name)
+static void remove_header(struct uvh_header_list *list, uvhttp_slice_t name)
 {
     uint16_t kept = 0;
-    for (uint16_t i = 0; i < response->header_count; i++) {
-        if (!uvh_field_name_equal(response->headers[i].name, name))
-            response->headers[kept++] = response->headers[i];
+    for (uint16_t i = 0; i < list->count; i++) {
+        if (!uvh_field_name_equal(list->items[i].name, name))
+            list->items[kept++] = list->items[i];
     }
-    response->header_count = kept;
+    list->count = kept;
 }
 
 /* Copies first, so that a failure changes nothing. */
-static int store_header(struct uvhttp_response *response, const char *name, const char *value, bool replace)
+static int store(struct uvh_arena *arena, struct uvh_header_list *list, const char *name, const char *value,
+                 bool replace)
 {
-    int err = check_open(response);
-    if (err == 0)
-        err = check_field(name, value);
-    if (err == 0 && response->header_count == response->header_capacity)
-        err = grow_headers(response);
+    int err = check_field(name, value);
+    if (err == 0 && list->count == list->capacity)
+        err = grow(arena, list);
     if (err != 0)
         return err;
     struct uvh_header header = {text_slice(name), text_slice(value)};
-    header.name.base = uvh_arena_copy(response->arena, name, header.name.length);
-    header.value.base = uvh_arena_copy(response->arena, value, header.value.length);
+    header.name.base = uvh_arena_copy(arena, name, header.name.length);
+    header.value.base = uvh_arena_copy(arena, value, header.value.length);
     if (header.name.base == NULL || header.value.base == NULL)
         return UVHTTP_ENOMEM;
     if (replace)
-        remove_header(response, header.name);
-    response->headers[response->header_count++] = header;
+        remove_header(list, header.name);
+    list->items[list->count++] = header;
     return 0;
 }
 
@@ -105,7 +119,7 @@ bool uvh_response_is_bodiless(int status)
 
 int uvhttp_response_set_status(uvhttp_response_t *response, int status)
 {
-    int err = check_open(response);
+    int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
     if (status < 200 || status > 599)
@@ -121,12 +135,70 @@ int uvhttp_response_status(const uvhttp_response_t *response)
 
 int uvhttp_response_set_header(uvhttp_response_t *response, const char *name, const char *value)
 {
-    return store_header(response, name, value, true);
+    int err = uvh_response_check_open(response);
+    return err != 0 ? err : store(response->arena, &response->headers, name, value, true);
 }
 
 int uvhttp_response_add_header(uvhttp_response_t *response, const char *name, const char *value)
 {
-    return store_header(response, name, value, false);
+    int err = uvh_response_check_open(response);
+    return err != 0 ? err : store(response->arena, &response->headers, name, value, false);
+}
+
+void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name)
+{
+    if (name == NULL || response->state != UVH_RESPONSE_OPEN)
+        return;
+    remove_header(&response->headers, text_slice(name));
+    if (uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
+        response->content_type = NULL;
+}
+
+const char *uvhttp_response_header(const uvhttp_response_t *response, const char *name)
+{
+    if (name == NULL)
+        return NULL;
+    if (response->content_type != NULL && uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
+        return response->content_type;
+    for (uint16_t i = 0; i < response->headers.count; i++) {
+        if (uvh_field_name_equal(response->headers.items[i].name, text_slice(name)))
+            return response->headers.items[i].value.base;
+    }
+    return NULL;
+}
+
+int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name, const char *value)
+{
+    if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)
+        return uvh_response_check_open(response);
+    if (name != NULL && is_refused_as_trailer(text_slice(name)))
+        return UVHTTP_EHEADER;
+    return store(response->arena, &response->trailers, name, value, false);
+}
+
+int uvhttp_response_on_send(uvhttp_response_t *response, uvhttp_send_cb send, void *arg)
+{
+    if (send == NULL)
+        return UVHTTP_EINVAL;
+    struct uvh_send_hook *hook = uvh_arena_alloc(response->arena, sizeof(*hook));
+    if (hook == NULL)
+        return UVHTTP_ENOMEM;
+    *hook = (struct uvh_send_hook){response->hooks, send, arg};
+    response->hooks = hook;
+    return 0;
+}
+
+uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response)
+{
+    if (response->body.source != UVH_BODY_MEMORY)
+        return (uvhttp_slice_t){NULL, 0};
+    return (uvhttp_slice_t){response->body.base == NULL ? "" : response->body.base,
+                            (size_t)response->body.size};
+}
+
+uint64_t uvhttp_response_body_length(const uvhttp_response_t *response)
+{
+    return response->body.size;
 }
 
 void uvhttp_response_use_prepared(uvhttp_response_t *response, const uvhttp_prepared_t *prepared)
@@ -148,6 +220,12 @@ void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort
 {
     response->on_abort = abort;
     response->abort_arg = arg;
+}
+
+void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain, void *arg)
+{
+    response->on_drain = drain;
+    response->drain_arg = arg;
 }
 
 uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)

@@ -17,11 +17,12 @@ struct uvh_header {
 enum uvh_body_source {
     UVH_BODY_MEMORY = 0, /* `base`; also the empty body */
     UVH_BODY_FILE = 1,   /* `descriptor` from `offset` */
+    UVH_BODY_PIECES = 2, /* comes by uvhttp_response_write */
 };
 
 struct uvh_body {
     const char *base;
-    uint64_t size; /* bytes still to be sent */
+    uint64_t size; /* bytes still to be sent; UVHTTP_LENGTH_UNKNOWN is possible for pieces */
     uint64_t offset;
     int descriptor;
     unsigned char source; /* enum uvh_body_source */
@@ -32,8 +33,23 @@ struct uvh_body {
 
 enum uvh_response_state {
     UVH_RESPONSE_OPEN = 0, /* nothing sent yet */
+    UVH_RESPONSE_BEGUN,    /* the head is handed over, the body comes in pieces */
     UVH_RESPONSE_SENT,     /* handed over; nothing may be changed any more */
-    UVH_RESPONSE_GONE,     /* the client has gone before anything was sent */
+    UVH_RESPONSE_GONE,     /* the client has gone before it was complete */
+};
+
+/* Fields in the order they go out. */
+struct uvh_header_list {
+    struct uvh_header *items;
+    uint16_t count;
+    uint16_t capacity;
+};
+
+/* Somebody who sees the response before it leaves. */
+struct uvh_send_hook {
+    struct uvh_send_hook *next; /* set before this one */
+    uvhttp_send_cb send;
+    void *arg;
 };
 
 struct uvhttp_response {
@@ -41,14 +57,19 @@ struct uvhttp_response {
     uint16_t status;
     unsigned char state; /* enum uvh_response_state */
     bool close_after;
-    uint16_t header_count;
-    uint16_t header_capacity;
-    struct uvh_header *headers;
-    const char *content_type; /* given with the send call; wins over a header of that name */
+    bool sending;     /* the hooks are at work: fields may change, nothing may be sent */
+    bool wants_drain; /* a piece was refused: tell when there is room */
+    struct uvh_header_list headers;
+    struct uvh_header_list trailers;
+    struct uvh_send_hook *hooks; /* the newest first */
+    const char *content_type;    /* given with the send call; wins over a header of that name */
     const uvhttp_prepared_t *prepared;
     struct uvh_body body;
     uvhttp_abort_cb on_abort;
     void *abort_arg;
+    uvhttp_drain_cb on_drain;
+    void *drain_arg;
+    struct uvh_pull *pull; /* server/send_pieces.c; NULL unless the body is pulled */
 };
 
 struct uvhttp_prepared {
@@ -58,6 +79,9 @@ struct uvhttp_prepared {
 
 /* Runs the body's release callback if it has not run yet. */
 void uvh_response_release_body(struct uvhttp_response *response);
+
+/* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */
+int uvh_response_check_open(const struct uvhttp_response *response);
 
 /* A status that never has a body (RFC 9110 section 6.4.1). */
 bool uvh_response_is_bodiless(int status);

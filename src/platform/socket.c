@@ -146,23 +146,22 @@ ssize_t uvh_socket_receive(int socket, void *data, size_t size)
     }
 }
 
-ssize_t uvh_socket_send(int socket, uvhttp_slice_t first, uvhttp_slice_t second, bool more)
+ssize_t uvh_socket_send(int socket, const uvhttp_slice_t *areas, size_t count, bool more)
 {
     int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+    struct iovec vectors[UVH_SOCKET_MAX_AREAS];
+    for (size_t i = 0; i < count; i++)
+        vectors[i] = (struct iovec){(void *)(uintptr_t)areas[i].base, areas[i].length};
     for (;;) {
-        ssize_t count;
-        if (second.length == 0) {
-            count = send(socket, first.base, first.length, flags); /* a little cheaper than sendmsg */
+        ssize_t sent;
+        if (count == 1) {
+            sent = send(socket, areas[0].base, areas[0].length, flags); /* a little cheaper than sendmsg */
         } else {
-            struct iovec areas[2] = {
-                {(void *)(uintptr_t)first.base,  first.length },
-                {(void *)(uintptr_t)second.base, second.length}
-            };
-            struct msghdr message = {.msg_iov = areas, .msg_iovlen = 2};
-            count = sendmsg(socket, &message, flags);
+            struct msghdr message = {.msg_iov = vectors, .msg_iovlen = count};
+            sent = sendmsg(socket, &message, flags);
         }
-        if (count >= 0)
-            return count;
+        if (sent >= 0)
+            return sent;
         if (errno != EINTR)
             return errno == EWOULDBLOCK ? -EAGAIN : -errno;
     }
@@ -193,8 +192,7 @@ ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t
     } while (count < 0 && errno == EINTR);
     if (count <= 0)
         return count == 0 ? 0 : -errno;
-    uvhttp_slice_t none = {NULL, 0};
-    return uvh_socket_send(socket, (uvhttp_slice_t){piece, (size_t)count}, none, false);
+    return uvh_socket_send(socket, &(uvhttp_slice_t){piece, (size_t)count}, 1, false);
 }
 #endif
 

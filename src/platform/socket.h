@@ -27,8 +27,9 @@ int uvh_socket_accept(int listener);
 /* Bytes received (0 = the peer has ended its side), -EAGAIN when none are there. */
 ssize_t uvh_socket_receive(int socket, void *data, size_t size);
 
-/* Bytes sent from two areas in this order with one system call; `more` says that more follows at once. */
-ssize_t uvh_socket_send(int socket, uvhttp_slice_t first, uvhttp_slice_t second, bool more);
+/* Bytes sent from up to UVH_SOCKET_MAX_AREAS areas in this order with one system call; `more` says that more follows at once. */
+enum { UVH_SOCKET_MAX_AREAS = 3 };
+ssize_t uvh_socket_send(int socket, const uvhttp_slice_t *areas, size_t count, bool more);
 
 /* Bytes sent from `descriptor` at `offset`; 0 means the file ends there. */
 ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size);

@@ -196,6 +196,7 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     route->handler = given->handler;
     route->arg = given->arg;
     route->max_body_size = given->max_body_size;
+    route->flags = given->flags;
     return route;
 }
 

@@ -17,6 +17,7 @@ struct uvh_route {
     uvhttp_handler_cb handler;
     void *arg;
     size_t max_body_size; /* 0: the server's */
+    unsigned flags;       /* of uvhttp_route_flags_t */
     size_t param_count;
     struct uvh_param params[]; /* names; they point into `pattern` */
 };

@@ -50,6 +50,14 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, boo
     uvh_timeout_arm(&conn->worker->timeouts[class], &conn->timeout, uv_now(conn->worker->loop));
 }
 
+/* Work of this connection goes on in the next loop turn. Not here and now: the caller may be a handler's own callback, which does not
+ * expect other handlers to run in it. */
+static void resume_later(struct uvh_conn *conn)
+{
+    set_timeout(conn, UVH_TIMEOUT_RESUME, true);
+    uvh_worker_resume_later(conn->worker);
+}
+
 static void watch(struct uvh_conn *conn, enum uvh_interest interest)
 {
     /* Fails only when the loop's table cannot grow, which for a socket that is in it already does not happen. */
@@ -158,6 +166,11 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     case UVH_RX_BODY:
+        if (conn->exchange->base.request.body_paused) {
+            set_timeout(conn, UVH_TIMEOUT_WAIT, false);
+            watch(conn, UVH_WANT_NOTHING);
+            break;
+        }
         set_timeout(conn, UVH_TIMEOUT_BODY, progress);
         watch(conn, UVH_WANT_READ);
         break;
@@ -170,18 +183,26 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     }
+    if (uvh_conn_stream_waits_for_room(
+            conn)) /* a piece was refused, and the socket has taken the rest at once */
+        resume_later(conn);
+}
+
+bool uvh_conn_takes_bytes(const struct uvh_conn *conn)
+{
+    if (conn->life == UVH_CONN_CLOSED || conn->tx != UVH_TX_IDLE)
+        return false;
+    if (conn->rx == UVH_RX_HEAD)
+        return !conn->close_after;
+    return conn->rx == UVH_RX_BODY && !conn->exchange->base.request.body_paused;
 }
 
 void uvh_conn_proceed(struct uvh_conn *conn)
 {
     uvh_conn_close_if_done(conn);
     uvh_conn_settle(conn, true);
-    /* Not here and now: the caller may be a handler's own callback, which does not expect other handlers to run in it. */
-    bool more = conn->in.length > 0 || conn->peer_ended;
-    if (conn->life == UVH_CONN_OPEN && conn->rx == UVH_RX_HEAD && conn->tx == UVH_TX_IDLE && more) {
-        set_timeout(conn, UVH_TIMEOUT_RESUME, true);
-        uvh_worker_resume_later(conn->worker);
-    }
+    if (uvh_conn_takes_bytes(conn) && (conn->in.length > 0 || conn->peer_ended))
+        resume_later(conn);
 }
 
 void uvh_conn_continue(struct uvh_conn *conn)
@@ -199,7 +220,10 @@ void uvh_conn_continue(struct uvh_conn *conn)
 
 void uvh_conn_resume(struct uvh_conn *conn)
 {
-    uvh_conn_rx_kept(conn);
+    if (uvh_conn_stream_waits_for_room(conn))
+        uvh_conn_stream_drained(conn);
+    else
+        uvh_conn_rx_kept(conn);
     uvh_conn_check(conn);
 }
 

@@ -75,7 +75,7 @@ void uvh_conn_close(struct uvh_conn *conn);
 /* The timeout `conn` is under has expired. */
 void uvh_conn_timed_out(struct uvh_conn *conn);
 
-/* Deals with what was kept for later (RESUME class). */
+/* Deals with what was left for the next loop turn (RESUME class): bytes that were kept, a handler that waits for room. */
 void uvh_conn_resume(struct uvh_conn *conn);
 
 /* The server drains: a connection without a request is closed, after one last look whether one has come. */
@@ -90,6 +90,9 @@ void uvh_conn_continue(struct uvh_conn *conn);
 /* Closes (at once or lingering) when close_after is set and nothing is left to send. */
 void uvh_conn_close_if_done(struct uvh_conn *conn);
 
+/* True when bytes at hand would be taken as a head or a body. */
+bool uvh_conn_takes_bytes(const struct uvh_conn *conn);
+
 /* Something was sent outside of reading: closes, or settles and sees to what has been received meanwhile. */
 void uvh_conn_proceed(struct uvh_conn *conn);
 
@@ -102,12 +105,42 @@ void uvh_conn_rx_kept(struct uvh_conn *conn);
 /* Refuses the request at hand, or the one that has not even begun, and closes after the answer. */
 void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail);
 
+/* A middleware has let the request pass after a while: its body's turn. */
+void uvh_conn_rx_admitted(struct uvh_exchange *base);
+/* Somebody takes the body in pieces now, or again. */
+void uvh_conn_rx_read_body(struct uvh_exchange *base);
+
+/* conn_stream.c: responses in pieces, as struct uvh_protocol says. */
+int uvh_conn_stream_begin(struct uvh_exchange *base);
+int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece);
+bool uvh_conn_stream_has_room(const struct uvh_exchange *base);
+size_t uvh_conn_stream_pending(const struct uvh_exchange *base);
+void uvh_conn_stream_await_room(struct uvh_exchange *base);
+int uvh_conn_stream_end(struct uvh_exchange *base);
+int uvh_conn_stream_interim(struct uvh_exchange *base, int status);
+/* True when everything was sent and somebody waits for that to send more. */
+bool uvh_conn_stream_waits_for_room(const struct uvh_conn *conn);
+/* Tells who waits. */
+void uvh_conn_stream_drained(struct uvh_conn *conn);
+
 /* conn_tx.c */
 extern const struct uvh_protocol uvh_conn_protocol;
 void uvh_conn_tx_writable(struct uvh_conn *conn);
 /* Sends what is collected. 0 when all is gone or the socket is full; negative when the connection is broken (and closed). */
 int uvh_conn_tx_flush(struct uvh_conn *conn);
-/* Appends bytes that stand outside an exchange (100 Continue). 0 or UVHTTP_ENOMEM. */
+/* Appends bytes that stand outside an exchange (100 Continue), or pieces of a body. 0, UVHTTP_ENOMEM or UVHTTP_EGONE. */
 int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length);
+/* Makes room for `size` bytes behind `out`; UVHTTP_ENOMEM with nothing changed, UVHTTP_EGONE when the connection broke. */
+int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size);
+/* Appends the head of the response and leaves room behind it; decides whether the connection goes on. Errors as reserve. */
+int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind);
+/* Appends an interim response with the fields set so far. */
+int uvh_conn_tx_interim(struct uvh_conn *conn, int status);
+/* True when no body may follow the head. */
+bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange);
+/* What waits to be sent. */
+uvhttp_slice_t uvh_conn_tx_waiting(const struct uvh_conn *conn);
+/* Counts sent bytes, those of `out` first; the number of the others. */
+size_t uvh_conn_tx_sent(struct uvh_conn *conn, size_t count);
 
 #endif

@@ -47,12 +47,11 @@ static void refuse_without_memory(struct uvh_conn *conn)
 {
     static const char answer[] =
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    uvhttp_slice_t none = {NULL, 0};
     uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "request refused: %s",
                    uvhttp_strerror(UVHTTP_ENOMEM));
     /* Answers to earlier requests first. */
     if (uvh_conn_tx_flush(conn) == 0 && conn->tx == UVH_TX_IDLE)
-        uvh_socket_send(conn->watch.socket, (uvhttp_slice_t){answer, sizeof(answer) - 1}, none, false);
+        uvh_socket_send(conn->watch.socket, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, false);
     uvh_conn_close(conn);
 }
 
@@ -82,11 +81,80 @@ static void refuse_too_large(struct uvh_conn *conn)
     uvh_conn_rx_refuse(conn, 413, "the body is larger than this resource takes");
 }
 
-/* The body is complete, or will not be read: the handler's turn. */
+/* Asks for the body of a client that waits to be asked; false when memory ran out, and then the request was refused. */
+static bool pay_continue(struct uvh_conn *conn)
+{
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (!conn->exchange->continue_owed)
+        return true;
+    conn->exchange->continue_owed = false;
+    int err = uvh_conn_tx_append(conn, go_on, sizeof(go_on) - 1);
+    if (err == UVHTTP_ENOMEM)
+        uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+    if (err != 0)
+        return false;
+    conn->worker->counters.responses_1xx++;
+    return true;
+}
+
+static void tell_body_end(struct uvh_h1_exchange *exchange)
+{
+    if (exchange->body_told)
+        return;
+    exchange->body_told = true;
+    uvh_exchange_deliver(&exchange->base, "", 0);
+}
+
+/* The body is complete, or will not be read, or the handler takes it in pieces: the handler's turn. */
 static void run_exchange(struct uvh_conn *conn)
 {
     conn->rx = UVH_RX_WAIT;
     uvh_exchange_run(&conn->exchange->base);
+}
+
+/* The middleware has let the request pass; of its body `length` bytes are at hand. Returns how many of them are used. */
+static size_t start_body(struct uvh_conn *conn, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    const uvhttp_framing_t *framing = &exchange->base.request.framing;
+    uint64_t size = framing->content_length;
+    if (framing->body == UVHTTP_BODY_NONE || (framing->body == UVHTTP_BODY_LENGTH && size == 0)) {
+        exchange->request_complete = true;
+        run_exchange(conn);
+        return 0;
+    }
+    if (exchange->base.match.route == NULL) {
+        /* 404 or 405 need no body. One that is here is skipped; otherwise the answer closes the connection. */
+        bool at_hand = framing->body == UVHTTP_BODY_LENGTH && size <= length;
+        exchange->request_complete = at_hand;
+        run_exchange(conn);
+        return at_hand ? (size_t)size : 0;
+    }
+    uint64_t limit = uvh_exchange_body_limit(&exchange->base);
+    if (framing->body == UVHTTP_BODY_LENGTH && size > limit) {
+        refuse_too_large(conn);
+        return length;
+    }
+    bool in_pieces = uvh_exchange_streams_body(&exchange->base);
+    if (!in_pieces && framing->body == UVHTTP_BODY_LENGTH && size <= length) {
+        exchange->base.request.body = (uvhttp_slice_t){data, (size_t)size};
+        exchange->request_complete = true;
+        run_exchange(conn);
+        return (size_t)size;
+    }
+    uvhttp_chunked_init(&exchange->chunked, (uint32_t)conn->worker->server->config.max_chunk_extension);
+    exchange->body_remaining = size;
+    exchange->body_room = limit;
+    exchange->continue_owed = framing->expect_continue && length == 0 && conn->in.length == 0;
+    if (in_pieces) { /* nothing is read before the handler asks for it */
+        run_exchange(conn);
+        return 0;
+    }
+    if (!pay_continue(conn))
+        return length;
+    uvh_bytes_init(&exchange->body, conn->worker->server->allocator, (size_t)limit);
+    conn->rx = UVH_RX_BODY;
+    return 0;
 }
 
 /* The request is known, `length` bytes behind its head are at hand. Returns how many of them belong to it and are used. */
@@ -94,44 +162,49 @@ static size_t start_request(struct uvh_conn *conn, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = conn->exchange;
     const uvhttp_framing_t *framing = &exchange->base.request.framing;
-    uint64_t size = framing->content_length;
+    uint64_t size = framing->body == UVHTTP_BODY_LENGTH ? framing->content_length : 0;
+    bool at_hand = framing->body != UVHTTP_BODY_CHUNKED && size <= length;
     uvh_exchange_route(&exchange->base);
-    if (framing->body == UVHTTP_BODY_NONE || (framing->body == UVHTTP_BODY_LENGTH && size == 0)) {
-        exchange->request_complete = true;
-        run_exchange(conn);
-        return 0;
+    conn->rx = UVH_RX_WAIT;
+    exchange->request_complete = at_hand; /* a refusal need not close the connection then */
+    if (uvh_exchange_admit(&exchange->base)) {
+        exchange->request_complete = false;
+        return start_body(conn, data, length);
     }
-    size_t limit = uvh_exchange_body_limit(&exchange->base);
-    /* Without a route only a middleware could want the body; one that the client holds back is not asked for then. */
-    bool wanted = exchange->base.match.route != NULL ||
-                  (conn->worker->server->middleware_count > 0 && !framing->expect_continue);
-    if (wanted && framing->body == UVHTTP_BODY_LENGTH && size > limit) {
-        refuse_too_large(conn);
-        return length;
+    bool undecided = conn->exchange == exchange && exchange->base.deciding;
+    if (undecided) /* the body waits for the decision */
+        exchange->request_complete = false;
+    return undecided || !at_hand ? 0 : (size_t)size;
+}
+
+void uvh_conn_rx_admitted(struct uvh_exchange *base)
+{
+    struct uvh_conn *conn = uvh_h1_exchange_of(base)->conn;
+    bool corked = conn->corked;
+    if (conn->life == UVH_CONN_CLOSED)
+        return;
+    conn->corked = true;
+    start_body(conn, NULL, 0);
+    conn->corked = corked;
+    if (!corked && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0))
+        uvh_conn_proceed(conn);
+}
+
+void uvh_conn_rx_read_body(struct uvh_exchange *base)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
+    struct uvh_conn *conn = exchange->conn;
+    if (conn->life == UVH_CONN_CLOSED)
+        return;
+    if (exchange->request_complete) {
+        tell_body_end(exchange);
+        return;
     }
-    if (framing->body == UVHTTP_BODY_LENGTH && size <= length) {
-        exchange->base.request.body = (uvhttp_slice_t){data, (size_t)size};
-        exchange->request_complete = true;
-        run_exchange(conn);
-        return (size_t)size;
-    }
-    if (!wanted) { /* 404 or 405 need no body; the answer closes the connection since the body is not read */
-        run_exchange(conn);
-        return 0;
-    }
-    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (framing->expect_continue && length == 0) {
-        if (uvh_conn_tx_append(conn, go_on, sizeof(go_on) - 1) != 0) {
-            uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
-            return length;
-        }
-        conn->worker->counters.responses_1xx++;
-    }
-    uvh_bytes_init(&exchange->body, conn->worker->server->allocator, limit);
-    uvhttp_chunked_init(&exchange->chunked, (uint32_t)conn->worker->server->config.max_chunk_extension);
-    exchange->body_remaining = size;
     conn->rx = UVH_RX_BODY;
-    return 0;
+    if (!pay_continue(conn))
+        return;
+    if (!conn->corked && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0))
+        uvh_conn_proceed(conn);
 }
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *, const char *, size_t,
@@ -195,22 +268,32 @@ static size_t take_head(struct uvh_conn *conn, char *data, size_t length)
 static void body_complete(struct uvh_conn *conn)
 {
     struct uvh_h1_exchange *exchange = conn->exchange;
-    exchange->base.request.body = (uvhttp_slice_t){exchange->body.data, exchange->body.length};
     exchange->request_complete = true;
+    if (exchange->base.request.on_body != NULL) {
+        conn->rx = UVH_RX_WAIT;
+        tell_body_end(exchange);
+        return;
+    }
+    exchange->base.request.body = (uvhttp_slice_t){exchange->body.data, exchange->body.length};
     run_exchange(conn);
 }
 
-/* Stores a piece of the body; false when the request was refused over it. */
-static bool store_piece(struct uvh_conn *conn, const char *data, size_t length)
+/* Hands on or stores a piece of the body; false when the exchange is over, or the request was refused over it. */
+static bool take_piece(struct uvh_conn *conn, const char *data, size_t length)
 {
-    struct uvh_bytes *body = &conn->exchange->body;
-    bool too_large = length > body->maximum - body->length;
-    if (!too_large && uvh_bytes_append(body, data, length) == 0)
-        return true;
-    if (too_large)
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    if (length > exchange->body_room) {
         refuse_too_large(conn);
-    else
-        uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+        return false;
+    }
+    exchange->body_room -= length;
+    if (exchange->base.request.on_body != NULL) {
+        uvh_exchange_deliver(&exchange->base, data, length);
+        return conn->life == UVH_CONN_OPEN && conn->exchange == exchange;
+    }
+    if (uvh_bytes_append(&exchange->body, data, length) == 0)
+        return true;
+    uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
     return false;
 }
 
@@ -259,9 +342,9 @@ static size_t take_chunked(struct uvh_conn *conn, char *data, size_t length)
         refuse_reason(conn, (uvhttp_reason_t)exchange->chunked.reason);
         return length;
     }
-    if (piece.length > 0 && !store_piece(conn, piece.base, piece.length))
+    if (piece.length > 0 && !take_piece(conn, piece.base, piece.length))
         return length;
-    if (exchange->chunked.remaining > exchange->body.maximum - exchange->body.length) {
+    if (exchange->chunked.remaining > exchange->body_room) {
         refuse_too_large(conn); /* before the rest of the chunk comes */
         return length;
     }
@@ -282,18 +365,12 @@ static size_t take_body(struct uvh_conn *conn, char *data, size_t length)
     if (exchange->base.request.framing.body == UVHTTP_BODY_CHUNKED)
         return take_chunked(conn, data, length);
     size_t size = exchange->body_remaining < length ? (size_t)exchange->body_remaining : length;
-    if (!store_piece(conn, data, size))
-        return length;
     exchange->body_remaining -= size;
+    if (!take_piece(conn, data, size))
+        return length;
     if (exchange->body_remaining == 0)
         body_complete(conn);
     return size;
-}
-
-static bool wants_bytes(const struct uvh_conn *conn)
-{
-    return conn->life == UVH_CONN_OPEN && conn->tx == UVH_TX_IDLE && !conn->close_after &&
-           (conn->rx == UVH_RX_HEAD || conn->rx == UVH_RX_BODY);
 }
 
 /* An exchange that began in this buffer and goes on after the event needs its head's bytes. True when there is one. */
@@ -313,11 +390,11 @@ static void process(struct uvh_conn *conn, struct span span)
     char *data = span.buffer->data + span.offset;
     uint32_t used = 0;
     conn->corked = true;
-    while (used < span.length && wants_bytes(conn)) {
+    while (used < span.length && uvh_conn_takes_bytes(conn)) {
         size_t taken = conn->rx == UVH_RX_HEAD ? take_head(conn, data + used, span.length - used)
                                                : take_body(conn, data + used, span.length - used);
-        if (taken == 0 && conn->rx != UVH_RX_WAIT)
-            break;
+        if (taken == 0)
+            break; /* nothing can be done with so few bytes */
         used += (uint32_t)taken;
     }
     conn->corked = false;
@@ -416,6 +493,7 @@ void uvh_conn_rx_kept(struct uvh_conn *conn)
     else
         uvh_conn_settle(conn, true);
     /* What is left now will never become a request. */
-    if (conn->peer_ended && conn->rx != UVH_RX_WAIT && conn->tx == UVH_TX_IDLE)
+    bool stopped = conn->rx == UVH_RX_STOPPED && conn->tx == UVH_TX_IDLE;
+    if (conn->peer_ended && (stopped || uvh_conn_takes_bytes(conn)))
         uvh_conn_close(conn);
 }

@@ -21,7 +21,7 @@ enum {
     FIXED_HEAD_SIZE = 256, /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
 };
 
-static uvhttp_slice_t out_slice(const struct uvh_conn *conn)
+uvhttp_slice_t uvh_conn_tx_waiting(const struct uvh_conn *conn)
 {
     if (conn->out.buffer == NULL)
         return (uvhttp_slice_t){NULL, 0};
@@ -35,15 +35,14 @@ static void drop_out(struct uvh_conn *conn)
     conn->out = (struct uvh_conn_output){NULL, 0, 0};
 }
 
-/* Makes room for `size` bytes behind `out`; UVHTTP_ENOMEM with nothing changed, UVHTTP_EGONE when the connection broke. */
-static int reserve(struct uvh_conn *conn, size_t size)
+int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size)
 {
     struct uvh_conn_output *out = &conn->out;
     if (out->buffer != NULL && out->buffer->capacity - out->end >= size)
         return 0;
     if (out->buffer != NULL && uvh_conn_tx_flush(conn) != 0)
         return UVHTTP_EGONE;
-    uvhttp_slice_t pending = out_slice(conn);
+    uvhttp_slice_t pending = uvh_conn_tx_waiting(conn);
     struct uvh_buffer *buffer = uvh_buffer_take(&conn->worker->buffers, pending.length + size);
     if (buffer == NULL)
         return UVHTTP_ENOMEM;
@@ -56,7 +55,7 @@ static int reserve(struct uvh_conn *conn, size_t size)
 
 int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length)
 {
-    int err = reserve(conn, length);
+    int err = uvh_conn_tx_reserve(conn, length);
     if (err != 0)
         return err;
     memcpy(conn->out.buffer->data + conn->out.end, bytes, length);
@@ -67,9 +66,9 @@ int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length)
 static size_t fields_size(const struct uvhttp_response *response)
 {
     size_t size = response->content_type == NULL ? 0 : strlen(response->content_type) + 18;
-    for (uint16_t i = 0; i < response->header_count; i++)
-        size +=
-            response->headers[i].name.length + response->headers[i].value.length + UVH_H1_ENCODE_FIELD_EXTRA;
+    for (uint16_t i = 0; i < response->headers.count; i++)
+        size += response->headers.items[i].name.length + response->headers.items[i].value.length +
+                UVH_H1_ENCODE_FIELD_EXTRA;
     return size + (response->prepared == NULL ? 0 : response->prepared->lines.length);
 }
 
@@ -91,8 +90,8 @@ static char *put_fields(char *out, const struct uvhttp_response *response)
     }
     bool typed = response->content_type != NULL ||
                  (response->prepared != NULL && response->prepared->has_content_type);
-    for (uint16_t i = 0; i < response->header_count; i++) {
-        const struct uvh_header *header = &response->headers[i];
+    for (uint16_t i = 0; i < response->headers.count; i++) {
+        const struct uvh_header *header = &response->headers.items[i];
         if (typed && uvh_field_name_equal(header->name, content_type))
             continue;
         out = put(out, header->name.base, header->name.length);
@@ -106,7 +105,7 @@ static char *put_fields(char *out, const struct uvhttp_response *response)
 }
 
 /* Writes the head; the room was reserved. */
-static char *put_head(char *out, struct uvh_h1_exchange *exchange, uint64_t length, bool keep_alive)
+static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends, bool keep_alive)
 {
     struct uvhttp_response *response = &exchange->base.response;
     out += uvh_h1_encode_status_line(out, FIXED_HEAD_SIZE, response->status,
@@ -114,9 +113,11 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, uint64_t leng
     out = put(out, uvh_worker_date_line(exchange->base.worker), UVH_DATE_LINE_SIZE);
     out = put_fields(out, response);
     /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known here. */
-    if (!uvh_response_is_bodiless(response->status)) {
+    if (sends == UVH_H1_SENDS_CHUNKS) {
+        out = PUT(out, "Transfer-Encoding: chunked\r\n");
+    } else if (!uvh_response_is_bodiless(response->status) && response->body.size != UVHTTP_LENGTH_UNKNOWN) {
         out = PUT(out, "Content-Length: ");
-        out += uvh_h1_encode_number(out, length);
+        out += uvh_h1_encode_number(out, response->body.size);
         out = PUT(out, "\r\n");
     }
     if (!keep_alive)
@@ -142,37 +143,70 @@ static void count_response(struct uvh_worker *worker, int status)
 static bool may_keep_alive(const struct uvh_conn *conn, const struct uvh_h1_exchange *exchange)
 {
     size_t most = conn->worker->server->config.max_requests_per_connection;
-    return exchange->request_complete && exchange->base.request.framing.keep_alive &&
-           !exchange->base.response.close_after && !conn->worker->draining &&
-           (most == 0 || conn->requests < most);
+    /* Pieces may go out while others come in. Should the answer be over first, the connection ends all the same. */
+    bool both_ways = exchange->base.response.body.source == UVH_BODY_PIECES &&
+                     uvh_exchange_streams_body(&exchange->base);
+    bool complete = exchange->request_complete || both_ways;
+    return complete && exchange->base.request.framing.keep_alive && !exchange->base.response.close_after &&
+           !conn->worker->draining && (most == 0 || conn->requests < most);
+}
+
+int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    const struct uvhttp_response *response = &exchange->base.response;
+    int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
+    if (err != 0)
+        return err;
+    bool keep_alive = may_keep_alive(conn, exchange) && sends != UVH_H1_SENDS_TO_END;
+    if (!keep_alive)
+        conn->close_after = true;
+    /* A client that did not ask to close may be sending its next request just now. */
+    if (!keep_alive && (!exchange->request_complete || exchange->base.request.framing.keep_alive))
+        conn->unread = true;
+    char *begin = conn->out.buffer->data + conn->out.end;
+    conn->out.end += (uint32_t)(put_head(begin, exchange, sends, keep_alive) - begin);
+    count_response(conn->worker, response->status);
+    return 0;
+}
+
+int uvh_conn_tx_interim(struct uvh_conn *conn, int status)
+{
+    const struct uvhttp_response *response = &conn->exchange->base.response;
+    int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response));
+    if (err != 0)
+        return err;
+    char *begin = conn->out.buffer->data + conn->out.end;
+    char *out = begin + uvh_h1_encode_status_line(begin, FIXED_HEAD_SIZE, status, uvhttp_status_text(status));
+    out = put_fields(out, response);
+    out = PUT(out, "\r\n");
+    conn->out.end += (uint32_t)(out - begin);
+    conn->worker->counters.responses_1xx++;
+    return 0;
+}
+
+bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange)
+{
+    return exchange->head.method == UVHTTP_METHOD_HEAD ||
+           uvh_response_is_bodiless(exchange->base.response.status);
 }
 
 static int respond(struct uvh_exchange *base)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     struct uvh_conn *conn = exchange->conn;
-    struct uvhttp_response *response = &base->response;
-    struct uvh_body *body = &response->body;
-    bool head_only =
-        exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(response->status);
-    uint64_t length = body->size;
-    bool copied = !head_only && body->source == UVH_BODY_MEMORY && length <= COPIED_BODY;
-    int err = reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + (copied ? (size_t)length : 0));
+    const struct uvh_body *body = &base->response.body;
+    bool head_only = uvh_conn_tx_head_only(exchange);
+    bool copied = !head_only && body->source == UVH_BODY_MEMORY && body->size <= COPIED_BODY;
+    enum uvh_h1_sends sends = head_only ? UVH_H1_SENDS_NOTHING : UVH_H1_SENDS_LENGTH;
+    int err = uvh_conn_tx_head(conn, sends, copied ? (size_t)body->size : 0);
     if (err != 0)
         return err;
-    bool keep_alive = may_keep_alive(conn, exchange);
-    if (!keep_alive)
-        conn->close_after = true;
-    /* A client that did not ask to close may be sending its next request just now. */
-    if (!keep_alive && (!exchange->request_complete || base->request.framing.keep_alive))
-        conn->unread = true;
-    char *begin = conn->out.buffer->data + conn->out.end;
-    char *end = put_head(begin, exchange, length, keep_alive);
-    if (copied && length > 0)
-        end = put(end, body->base, (size_t)length);
-    conn->out.end += (uint32_t)(end - begin);
-    count_response(conn->worker, response->status);
-    if (copied || head_only || length == 0) {
+    if (copied && body->size > 0) {
+        put(conn->out.buffer->data + conn->out.end, body->base, (size_t)body->size);
+        conn->out.end += (uint32_t)body->size;
+    }
+    if (copied || head_only || body->size == 0) {
         uvh_exchange_finish(base, false);
         return 0;
     }
@@ -196,19 +230,14 @@ static bool own_rest(struct uvh_conn *conn, struct uvh_body *body)
     return true;
 }
 
-/* Counts what was sent off `out` first and the body after it. */
-static void advance(struct uvh_conn *conn, size_t count)
+size_t uvh_conn_tx_sent(struct uvh_conn *conn, size_t count)
 {
-    size_t from_out = out_slice(conn).length;
+    size_t from_out = uvh_conn_tx_waiting(conn).length;
     if (count < from_out)
         from_out = count;
     conn->out.begin += (uint32_t)from_out;
     conn->worker->counters.bytes_sent += count;
-    if (conn->tx == UVH_TX_BODY && count > from_out) {
-        struct uvh_body *body = &conn->exchange->base.response.body;
-        body->base += count - from_out;
-        body->size -= count - from_out;
-    }
+    return count - from_out;
 }
 
 enum { SENT_ALL, SENT_SOME, BROKEN };
@@ -216,26 +245,30 @@ enum { SENT_ALL, SENT_SOME, BROKEN };
 /* Sends `out`, and the body if it lies in memory. */
 static int send_memory(struct uvh_conn *conn)
 {
-    uvhttp_slice_t first = out_slice(conn);
-    uvhttp_slice_t second = {NULL, 0};
+    uvhttp_slice_t areas[2] = {uvh_conn_tx_waiting(conn)};
+    size_t area_count = areas[0].length > 0 ? 1 : 0;
+    size_t size = areas[0].length;
     bool file_follows = false;
     if (conn->tx == UVH_TX_BODY) {
         const struct uvh_body *body = &conn->exchange->base.response.body;
         file_follows = body->source == UVH_BODY_FILE && body->size > 0;
-        if (body->source == UVH_BODY_MEMORY)
-            second = (uvhttp_slice_t){body->base, (size_t)body->size};
+        if (body->source == UVH_BODY_MEMORY && body->size > 0) {
+            areas[area_count++] = (uvhttp_slice_t){body->base, (size_t)body->size};
+            size += (size_t)body->size;
+        }
     }
-    if (first.length == 0) {
-        first = second;
-        second.length = 0;
-    }
-    if (first.length == 0)
+    if (area_count == 0)
         return SENT_ALL;
-    ssize_t count = uvh_socket_send(conn->watch.socket, first, second, file_follows);
+    ssize_t count = uvh_socket_send(conn->watch.socket, areas, area_count, file_follows);
     if (count < 0)
         return count == -EAGAIN ? SENT_SOME : BROKEN;
-    bool all = (size_t)count == first.length + second.length;
-    advance(conn, (size_t)count);
+    bool all = (size_t)count == size;
+    size_t of_body = uvh_conn_tx_sent(conn, (size_t)count);
+    if (of_body > 0) {
+        struct uvh_body *body = &conn->exchange->base.response.body;
+        body->base += of_body;
+        body->size -= of_body;
+    }
     return all ? SENT_ALL : SENT_SOME; /* less than asked means that the socket is full */
 }
 
@@ -288,7 +321,7 @@ int uvh_conn_tx_flush(struct uvh_conn *conn)
         uvh_conn_close(conn);
         return UVHTTP_EGONE;
     }
-    if (out_slice(conn).length == 0)
+    if (uvh_conn_tx_waiting(conn).length == 0)
         drop_out(conn);
     if (result == SENT_SOME)
         return 0;
@@ -301,7 +334,11 @@ int uvh_conn_tx_flush(struct uvh_conn *conn)
 
 void uvh_conn_tx_writable(struct uvh_conn *conn)
 {
-    if (uvh_conn_tx_flush(conn) == 0)
+    if (uvh_conn_tx_flush(conn) != 0)
+        return;
+    if (uvh_conn_stream_waits_for_room(conn))
+        uvh_conn_stream_drained(conn);
+    else
         uvh_conn_proceed(conn);
 }
 
@@ -318,6 +355,11 @@ static void released(struct uvh_exchange *base)
         uvh_buffer_unref(exchange->pinned);
     if (exchange->body.data != NULL)
         uvh_bytes_release(&exchange->body);
+    /* A response in pieces can be over before the request's body is. */
+    if (!exchange->request_complete) {
+        conn->close_after = true;
+        conn->unread = true;
+    }
     conn->exchange = NULL;
     uvh_arena_release(&base->arena);
     uvh_conn_continue(conn);
@@ -330,6 +372,15 @@ static void peer(struct uvh_exchange *base, char *text)
 
 const struct uvh_protocol uvh_conn_protocol = {
     .respond = respond,
+    .begin = uvh_conn_stream_begin,
+    .write = uvh_conn_stream_write,
+    .has_room = uvh_conn_stream_has_room,
+    .pending = uvh_conn_stream_pending,
+    .await_room = uvh_conn_stream_await_room,
+    .end = uvh_conn_stream_end,
+    .interim = uvh_conn_stream_interim,
+    .admitted = uvh_conn_rx_admitted,
+    .read_body = uvh_conn_rx_read_body,
     .abandon = abandon,
     .released = released,
     .peer = peer,

@@ -17,8 +17,10 @@ void uvh_exchange_hold(struct uvh_exchange *exchange)
 void uvh_exchange_let_go(struct uvh_exchange *exchange)
 {
     exchange->holders--;
-    if (exchange->finished && exchange->holders == 0)
-        exchange->protocol->released(exchange);
+    if (!exchange->finished || exchange->holders > 0)
+        return;
+    uvh_request_release(&exchange->request);
+    exchange->protocol->released(exchange);
 }
 
 void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
@@ -43,26 +45,18 @@ void uvh_exchange_route(struct uvh_exchange *exchange)
     }
 }
 
-size_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
+bool uvh_exchange_streams_body(const struct uvh_exchange *exchange)
+{
+    const struct uvh_route *route = exchange->match.route;
+    return route != NULL && (route->flags & UVHTTP_ROUTE_STREAM) != 0;
+}
+
+uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
     if (route != NULL && route->max_body_size != 0)
         return route->max_body_size;
-    return exchange->worker->server->config.max_body_size;
-}
-
-static int run_chain(struct uvh_exchange *exchange)
-{
-    struct uvh_server *server = exchange->worker->server;
-    uvhttp_request_t *request = &exchange->request;
-    uvhttp_response_t *response = &exchange->response;
-    for (size_t i = 0; i < server->middleware_count; i++) {
-        int result = server->middleware[i].handler(request, response, server->middleware[i].arg);
-        if (result != UVHTTP_DECLINED || !uvhttp_response_open(response))
-            return result;
-    }
-    const struct uvh_route *route = exchange->match.route;
-    return route == NULL ? UVHTTP_DECLINED : route->handler(request, response, route->arg);
+    return uvh_exchange_streams_body(exchange) ? UINT64_MAX : exchange->worker->server->config.max_body_size;
 }
 
 /* A server that is no proxy does not CONNECT, and TRACE is done only by a route (RFC 9110 sections 9.3.6 and 9.3.8). */
@@ -101,7 +95,7 @@ static int answer_unrouted(struct uvh_exchange *exchange)
     return answer_with_allow(exchange, asks_options ? 204 : 405);
 }
 
-/* A handler has returned `result`: makes sure that a failure is answered and logged. */
+/* A handler or callback has returned `result`: makes sure that a failure is answered and logged. */
 static void conclude(struct uvh_exchange *exchange, int result)
 {
     uvhttp_response_t *response = &exchange->response;
@@ -116,19 +110,100 @@ static void conclude(struct uvh_exchange *exchange, int result)
         return;
     uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s failed: %s",
                    uvhttp_request_path(&exchange->request), uvhttp_error_name(result));
+    if (response->state == UVH_RESPONSE_BEGUN) /* the client must not take what it has for the whole */
+        exchange->protocol->abandon(exchange);
     if (!uvhttp_response_open(response))
         return;
-    response->header_count = 0;
+    response->headers.count = 0;
     response->prepared = NULL;
     if (uvhttp_response_send_status(response, result == UVHTTP_ENOMEM ? 503 : 500) != 0)
         exchange->protocol->abandon(exchange);
 }
 
+/* Goes on with the middleware whose turn it is. True when all have let the request pass. */
+static bool run_middleware(struct uvh_exchange *exchange)
+{
+    const struct uvh_server *server = exchange->worker->server;
+    uvhttp_response_t *response = &exchange->response;
+    while (exchange->next_middleware < server->middleware_count) {
+        const struct uvh_middleware *next = &server->middleware[exchange->next_middleware++];
+        int result = next->handler(&exchange->request, response, next->arg);
+        if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
+            continue;
+        exchange->deciding = result == 0 && uvhttp_response_open(response);
+        conclude(exchange, result);
+        return false;
+    }
+    return true;
+}
+
+bool uvh_exchange_admit(struct uvh_exchange *exchange)
+{
+    if (exchange->worker->server->middleware_count == 0)
+        return true;
+    uvh_exchange_hold(exchange);
+    bool admitted = run_middleware(exchange);
+    uvh_exchange_let_go(exchange);
+    return admitted;
+}
+
+int uvhttp_response_proceed(uvhttp_response_t *response)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = uvh_response_check_open(response);
+    if (err != 0)
+        return err;
+    if (!exchange->deciding)
+        return UVHTTP_EINVAL;
+    exchange->deciding = false;
+    uvh_exchange_hold(exchange);
+    if (run_middleware(exchange))
+        exchange->protocol->admitted(exchange);
+    uvh_exchange_let_go(exchange);
+    return 0;
+}
+
 void uvh_exchange_run(struct uvh_exchange *exchange)
 {
+    const struct uvh_route *route = exchange->match.route;
     uvh_exchange_hold(exchange);
-    conclude(exchange, run_chain(exchange));
+    conclude(exchange, route == NULL ? UVHTTP_DECLINED
+                                     : route->handler(&exchange->request, &exchange->response, route->arg));
     uvh_exchange_let_go(exchange);
+}
+
+void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_t size)
+{
+    struct uvhttp_request *request = &exchange->request;
+    bool over =
+        exchange->response.state == UVH_RESPONSE_SENT || exchange->response.state == UVH_RESPONSE_GONE;
+    if (over)
+        return;
+    uvh_exchange_hold(exchange);
+    int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
+    conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
+    uvh_exchange_let_go(exchange);
+}
+
+void uvh_exchange_drained(struct uvh_exchange *exchange)
+{
+    uvhttp_response_t *response = &exchange->response;
+    response->wants_drain = false;
+    if (response->on_drain == NULL)
+        return;
+    uvh_exchange_hold(exchange);
+    int result = response->on_drain(response, response->drain_arg);
+    conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
+    uvh_exchange_let_go(exchange);
+}
+
+/* The handler's part is over before it has answered: it is told, since what it sends would not go out any more. */
+static void tell_abort(uvhttp_response_t *response)
+{
+    uvhttp_abort_cb on_abort = response->on_abort;
+    response->on_abort = NULL;
+    if (on_abort != NULL)
+        on_abort(response, response->abort_arg);
 }
 
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail)
@@ -136,6 +211,14 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     uvhttp_response_t *response = &exchange->response;
     struct uvh_bytes body;
     uvh_exchange_hold(exchange);
+    if (response->state == UVH_RESPONSE_BEGUN) { /* it has been answering while its body came */
+        exchange->protocol->abandon(exchange);
+        uvh_exchange_let_go(exchange);
+        return;
+    }
+    response->state = UVH_RESPONSE_GONE;
+    tell_abort(response);
+    response->state = UVH_RESPONSE_OPEN;
     response->close_after = true;
     uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
     uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
@@ -155,10 +238,9 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
         exchange->worker->counters.aborted_exchanges++;
-    if (response->state == UVH_RESPONSE_OPEN) {
+    if (response->state != UVH_RESPONSE_SENT) {
         response->state = UVH_RESPONSE_GONE;
-        if (response->on_abort != NULL)
-            response->on_abort(response, response->abort_arg);
+        tell_abort(response);
     }
     uvh_response_release_body(response);
     uvh_exchange_let_go(exchange);
@@ -221,6 +303,40 @@ const char *uvhttp_request_client_address(uvhttp_request_t *request)
 uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
 {
     return &uvh_exchange_of_response(response)->request;
+}
+
+uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request)
+{
+    return &UVH_CONTAINER_OF(request, struct uvh_exchange, request)->response;
+}
+
+int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void *arg)
+{
+    struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+    const uvhttp_response_t *response = &exchange->response;
+    if (response->state != UVH_RESPONSE_BEGUN && response->state != UVH_RESPONSE_OPEN)
+        return uvh_response_check_open(response);
+    if (body == NULL || request->on_body != NULL || !uvh_exchange_streams_body(exchange))
+        return UVHTTP_EINVAL;
+    request->on_body = body;
+    request->body_arg = arg;
+    exchange->protocol->read_body(exchange);
+    return 0;
+}
+
+void uvhttp_request_pause_body(uvhttp_request_t *request)
+{
+    request->body_paused = true;
+}
+
+void uvhttp_request_resume_body(uvhttp_request_t *request)
+{
+    struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+    if (!request->body_paused)
+        return;
+    request->body_paused = false;
+    if (request->on_body != NULL && !exchange->finished)
+        exchange->protocol->read_body(exchange);
 }
 
 void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...)

@@ -19,6 +19,23 @@ struct uvh_protocol {
     /* Sends the response, which is complete as a value. 0, or UVHTTP_ENOMEM with nothing sent. Calls uvh_exchange_finish now or
      * later. A client that has gone is no error here. */
     int (*respond)(struct uvh_exchange *exchange);
+    /* The head of a response whose body comes in pieces (response->body.size says how long it is). 0, or UVHTTP_ENOMEM with nothing sent. */
+    int (*begin)(struct uvh_exchange *exchange);
+    /* A piece of that body, not empty: sent, or copied. 0; UVHTTP_EFULL, UVHTTP_ELENGTH and UVHTTP_ENOMEM with nothing taken; UVHTTP_EGONE. */
+    int (*write)(struct uvh_exchange *exchange, uvhttp_slice_t piece);
+    /* True when write would not say UVHTTP_EFULL. */
+    bool (*has_room)(const struct uvh_exchange *exchange);
+    size_t (*pending)(const struct uvh_exchange *exchange);
+    /* uvh_exchange_drained is to be called when there is room, in a later turn if there is some now. */
+    void (*await_room)(struct uvh_exchange *exchange);
+    /* Behind the last piece: trailers and all. Calls uvh_exchange_finish. 0, or an error, and then the stream was ended at once. */
+    int (*end)(struct uvh_exchange *exchange);
+    /* An interim answer with the fields set so far. 0, UVHTTP_ENOMEM or UVHTTP_EGONE. */
+    int (*interim)(struct uvh_exchange *exchange, int status);
+    /* A middleware that took its time has let the request pass: now its body, then uvh_exchange_run. */
+    void (*admitted)(struct uvh_exchange *exchange);
+    /* request->on_body was set, or the body is not paused any more: read on. */
+    void (*read_body)(struct uvh_exchange *exchange);
     /* Not even an error could be answered: the stream is to be ended at once. Calls uvh_exchange_finish. */
     void (*abandon)(struct uvh_exchange *exchange);
     /* Nobody uses the exchange any more: the protocol frees its arena and goes on with the next one. */
@@ -34,9 +51,11 @@ struct uvh_exchange {
     struct uvhttp_request request;
     struct uvhttp_response response;
     char *peer_text;
-    unsigned holders;       /* handlers and senders on the stack, jobs on the thread pool */
-    bool finished;          /* nothing more will be sent: goes with the last holder */
-    struct uvh_match match; /* last: it is large, and the router sets what counts */
+    unsigned holders;         /* handlers and senders on the stack, jobs on the thread pool */
+    uint32_t next_middleware; /* index of the one whose turn is next */
+    bool deciding;            /* a middleware has returned without an answer: it may proceed later */
+    bool finished;            /* nothing more will be sent: goes with the last holder */
+    struct uvh_match match;   /* last: it is large, and the router sets what counts */
 };
 
 /* Prepares an exchange whose memory is zeroed up to `match`. */
@@ -47,10 +66,23 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
 void uvh_exchange_route(struct uvh_exchange *exchange);
 
 /* The most bytes this request's body may have. */
-size_t uvh_exchange_body_limit(const struct uvh_exchange *exchange);
+uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange);
 
-/* Runs middleware and handler; answers for them when they fail or there is no route. The exchange may be gone afterwards. */
+/* True when the route takes its bodies in pieces. */
+bool uvh_exchange_streams_body(const struct uvh_exchange *exchange);
+
+/* Runs the middleware. True when all of them let the request pass: the body's turn, then uvh_exchange_run. Otherwise it was answered, or will
+ * be, or `admitted` is called later; the exchange may be gone. */
+bool uvh_exchange_admit(struct uvh_exchange *exchange);
+
+/* Runs the handler; answers for it when it fails or there is no route. The exchange may be gone afterwards. */
 void uvh_exchange_run(struct uvh_exchange *exchange);
+
+/* Hands a piece of the body to who takes it (`size` 0: it is complete). The exchange may be gone afterwards. */
+void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_t size);
+
+/* There is room for pieces again, and somebody waits for it. The exchange may be gone afterwards. */
+void uvh_exchange_drained(struct uvh_exchange *exchange);
 
 /* Answers with a status of the server's own and closes the connection after it. `detail` goes into the body. */
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail);

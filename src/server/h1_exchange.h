@@ -9,15 +9,27 @@
 
 struct uvh_conn;
 
+/* How a response's body ends (RFC 9112 section 6.3). */
+enum uvh_h1_sends {
+    UVH_H1_SENDS_NOTHING = 0, /* no body follows the head: HEAD, 204, 304 */
+    UVH_H1_SENDS_LENGTH,
+    UVH_H1_SENDS_CHUNKS,
+    UVH_H1_SENDS_TO_END, /* of the connection: unknown length for a client of HTTP/1.0 */
+};
+
 struct uvh_h1_exchange {
     struct uvh_conn *conn;
     struct uvh_buffer *pinned;
     struct uvh_bytes body;   /* a body that did not arrive in one piece with its head */
+    uint64_t body_room;      /* bytes the body may still grow by */
     uint64_t body_remaining; /* bytes of a Content-Length body */
     uvhttp_chunked_t chunked;
     uvhttp_head_t *trailers; /* set when the last chunk was seen */
     bool request_complete;   /* body and all */
     bool head_timed;         /* the time for the head is running */
+    bool continue_owed;      /* the client waits to be asked for the body */
+    bool body_told;          /* who takes the body in pieces knows that it is complete */
+    unsigned char sends;     /* enum uvh_h1_sends, of a response in pieces */
     struct uvh_exchange base;
     uvhttp_head_t head; /* behind the base's match: both are large and need no zeroing */
 };

@@ -8,7 +8,7 @@
 #include "codec/field.h"
 #include "codec/mime.h"
 #include "platform/file.h"
-#include "server/exchange.h"
+#include "server/send.h"
 #include "server/server.h"
 
 static const char type_text[] = "text/plain; charset=utf-8";
@@ -17,8 +17,11 @@ static const char type_json[] = "application/json";
 
 static int check_sendable(const struct uvhttp_response *response, int status, const char *content_type)
 {
-    if (response->state != UVH_RESPONSE_OPEN)
-        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    if (response->sending)
+        return UVHTTP_EANSWERED;
+    int err = uvh_response_check_open(response);
+    if (err != 0)
+        return err;
     if (status != 0 && (status < 200 || status > 599))
         return UVHTTP_EINVAL;
     if (content_type != NULL && !uvh_field_value_valid((uvhttp_slice_t){content_type, strlen(content_type)}))
@@ -26,9 +29,19 @@ static int check_sendable(const struct uvhttp_response *response, int status, co
     return 0;
 }
 
-/* On failure the response is open as before and the body's release callback has run. */
-static int send_body(struct uvhttp_response *response, int status, const char *content_type,
-                     const struct uvh_body *body)
+/* Shows the response to those who asked, and lets them change it. */
+static int run_hooks(struct uvhttp_response *response)
+{
+    int err = 0;
+    response->sending = true;
+    for (struct uvh_send_hook *hook = response->hooks; hook != NULL && err >= 0; hook = hook->next)
+        err = hook->send(uvhttp_response_request(response), response, hook->arg);
+    response->sending = false;
+    return err < 0 ? err : 0;
+}
+
+int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
+             const struct uvh_body *body)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     int err = check_sendable(response, status, content_type);
@@ -43,11 +56,16 @@ static int send_body(struct uvhttp_response *response, int status, const char *c
     bool typed = response->prepared != NULL && response->prepared->has_content_type;
     response->content_type = typed ? NULL : content_type;
     response->body = *body;
+    uvh_exchange_hold(exchange);
+    if (response->hooks != NULL)
+        err = run_hooks(response);
     if (response->status == 205)
         response->body.size = 0; /* RFC 9110 section 15.3.6 */
-    response->state = UVH_RESPONSE_SENT;
-    uvh_exchange_hold(exchange);
-    err = exchange->protocol->respond(exchange);
+    bool in_pieces = body->source == UVH_BODY_PIECES;
+    if (err == 0) {
+        response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
+        err = in_pieces ? exchange->protocol->begin(exchange) : exchange->protocol->respond(exchange);
+    }
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;
         response->status = status_before;
@@ -60,21 +78,21 @@ static int send_body(struct uvhttp_response *response, int status, const char *c
 int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type, const void *data,
                          size_t size)
 {
-    return send_body(response, status, content_type,
-                     &(struct uvh_body){.base = data, .size = size, .descriptor = -1, .transient = true});
+    return uvh_send(response, status, content_type,
+                    &(struct uvh_body){.base = data, .size = size, .descriptor = -1, .transient = true});
 }
 
 int uvhttp_response_send_static(uvhttp_response_t *response, int status, const char *content_type,
                                 const void *data, size_t size)
 {
-    return send_body(response, status, content_type,
-                     &(struct uvh_body){.base = data, .size = size, .descriptor = -1});
+    return uvh_send(response, status, content_type,
+                    &(struct uvh_body){.base = data, .size = size, .descriptor = -1});
 }
 
 int uvhttp_response_send_borrowed(uvhttp_response_t *response, int status, const char *content_type,
                                   const void *data, size_t size, uvhttp_release_cb release, void *arg)
 {
-    return send_body(
+    return uvh_send(
         response, status, content_type,
         &(struct uvh_body){
             .base = data, .size = size, .descriptor = -1, .release = release, .release_arg = arg});
@@ -84,13 +102,13 @@ int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status, con
                                     int descriptor, uint64_t offset, uint64_t size, uvhttp_release_cb release,
                                     void *arg)
 {
-    return send_body(response, status, content_type,
-                     &(struct uvh_body){.source = UVH_BODY_FILE,
-                                        .descriptor = descriptor,
-                                        .offset = offset,
-                                        .size = size,
-                                        .release = release,
-                                        .release_arg = arg});
+    return uvh_send(response, status, content_type,
+                    &(struct uvh_body){.source = UVH_BODY_FILE,
+                                       .descriptor = descriptor,
+                                       .offset = offset,
+                                       .size = size,
+                                       .release = release,
+                                       .release_arg = arg});
 }
 
 int uvhttp_response_send_text(uvhttp_response_t *response, int status, const char *text)

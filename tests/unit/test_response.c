@@ -41,9 +41,9 @@ static const char *fields(void)
     static char text[1024];
     size_t length = 0;
     text[0] = '\0';
-    assert_true(response.header_count <= response.header_capacity);
-    for (size_t i = 0; i < response.header_count; i++) {
-        const struct uvh_header *header = &response.headers[i];
+    assert_true(response.headers.count <= response.headers.capacity);
+    for (size_t i = 0; i < response.headers.count; i++) {
+        const struct uvh_header *header = &response.headers.items[i];
         assert_int_equal(strlen(header->name.base), header->name.length);
         assert_int_equal(strlen(header->value.base), header->value.length);
         length += (size_t)snprintf(text + length, sizeof(text) - length, "%s=%s;", header->name.base,
@@ -107,15 +107,15 @@ static void bad_fields_are_refused_and_change_nothing(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
-        uint16_t before = response.header_count;
+        uint16_t before = response.headers.count;
         assert_int_equal(uvhttp_response_add_header(&response, judged[i].name, judged[i].value),
                          judged[i].err);
-        assert_int_equal(response.header_count, before + (judged[i].err == 0 ? 1 : 0));
-        before = response.header_count;
+        assert_int_equal(response.headers.count, before + (judged[i].err == 0 ? 1 : 0));
+        before = response.headers.count;
         if (judged[i].err != 0) {
             assert_int_equal(uvhttp_response_set_header(&response, judged[i].name, judged[i].value),
                              judged[i].err);
-            assert_int_equal(response.header_count, before);
+            assert_int_equal(response.headers.count, before);
         }
     }
 }
@@ -169,9 +169,9 @@ static void a_thousand_fields_fit_and_then_it_is_enough(void **state)
         err = uvhttp_response_add_header(&response, name, "v");
     }
     assert_int_equal(err, UVHTTP_ENOMEM);
-    assert_int_equal(response.header_count, 1024);
-    assert_string_equal(response.headers[0].name.base, "X-0");
-    assert_string_equal(response.headers[1023].name.base, "X-1023");
+    assert_int_equal(response.headers.count, 1024);
+    assert_string_equal(response.headers.items[0].name.base, "X-0");
+    assert_string_equal(response.headers.items[1023].name.base, "X-1023");
 }
 
 static void running_out_of_memory_changes_nothing(void **state)

@@ -25,6 +25,7 @@ struct app {
     uint64_t deferred_gone;
     uint64_t guarded_runs;
     uint64_t seen_by_middleware;
+    uint64_t refused_pieces; /* because too much waited to be sent */
     int last_error;
     int duplicate_error; /* what adding a route twice gave */
     int frozen_error;    /* what adding a route after listen gave */
@@ -77,6 +78,21 @@ int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int defer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+
+/* pieces.c */
+int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int begin_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int trailers_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int early_hints(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pieces_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pieces_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pieces_go_on(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int count_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int decide(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int decide_later(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
 /* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
 int gate_init(void);

@@ -1,0 +1,135 @@
+/* Bodies in pieces, written by a handler or pulled from it, and interim answers. What room there is and how a piece is framed is the
+ * protocol's matter; here stands who may do what when. */
+#include <uvhttp/error.h>
+
+#include "server/send.h"
+#include "server/server.h"
+
+enum {
+    PULL_SIZE = 16384,
+    PULLS_PER_TURN = 64, /* 1 MiB, before other connections get their turn */
+};
+
+/* A source that is asked for bytes. Lives in the exchange's arena. */
+struct uvh_pull {
+    uvhttp_pull_cb pull;
+    void *arg;
+    bool waiting; /* it had nothing the last time */
+};
+
+int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type, uint64_t length)
+{
+    return uvh_send(response, status, content_type,
+                    &(struct uvh_body){.source = UVH_BODY_PIECES, .size = length, .descriptor = -1});
+}
+
+static int check_begun(const struct uvhttp_response *response)
+{
+    if (response->state == UVH_RESPONSE_BEGUN)
+        return 0;
+    return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+}
+
+int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = check_begun(response);
+    if (err != 0 || size == 0)
+        return err;
+    uvh_exchange_hold(exchange);
+    err = exchange->protocol->write(exchange, (uvhttp_slice_t){data, size});
+    if (err == UVHTTP_EFULL)
+        exchange->protocol->await_room(exchange);
+    uvh_exchange_let_go(exchange);
+    return err;
+}
+
+int uvhttp_response_end(uvhttp_response_t *response)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = check_begun(response);
+    if (err != 0)
+        return err;
+    uvh_exchange_hold(exchange);
+    err = exchange->protocol->end(exchange);
+    if (err == UVHTTP_ELENGTH)
+        uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
+                       uvhttp_request_path(&exchange->request), uvhttp_strerror(err));
+    uvh_exchange_let_go(exchange);
+    return err;
+}
+
+size_t uvhttp_response_pending(const uvhttp_response_t *response)
+{
+    const struct uvh_exchange *exchange = uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
+    return response->state == UVH_RESPONSE_BEGUN ? exchange->protocol->pending(exchange) : 0;
+}
+
+int uvhttp_response_send_early_hints(uvhttp_response_t *response)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = response->sending ? UVHTTP_EANSWERED : uvh_response_check_open(response);
+    if (err != 0)
+        return err;
+    uvh_exchange_hold(exchange);
+    err = exchange->protocol->interim(exchange, 103);
+    uvh_exchange_let_go(exchange);
+    return err;
+}
+
+/* Asks as long as there is room; on_drain of a response that is pulled. */
+static int pump(uvhttp_response_t *response, void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    struct uvh_pull *source = arg;
+    char buffer[PULL_SIZE];
+    for (int i = 0; i < PULLS_PER_TURN && exchange->protocol->has_room(exchange); i++) {
+        size_t length = 0;
+        int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);
+        source->waiting = err == UVHTTP_EFULL;
+        if (source->waiting)
+            return 0;
+        if (err != 0)
+            return err < 0 ? err : UVHTTP_EINVAL;
+        err = length == 0 ? uvhttp_response_end(response) : uvhttp_response_write(response, buffer, length);
+        if (err != 0 || length == 0)
+            return err;
+    }
+    exchange->protocol->await_room(exchange);
+    return 0;
+}
+
+int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const char *content_type,
+                                uint64_t length, uvhttp_pull_cb pull, uvhttp_release_cb release, void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    struct uvh_pull *source = pull == NULL ? NULL : uvh_arena_alloc(&exchange->arena, sizeof(*source));
+    if (source == NULL) {
+        if (release != NULL)
+            release(arg);
+        return pull == NULL ? UVHTTP_EINVAL : UVHTTP_ENOMEM;
+    }
+    *source = (struct uvh_pull){.pull = pull, .arg = arg};
+    uvh_exchange_hold(exchange);
+    int err = uvh_send(response, status, content_type,
+                       &(struct uvh_body){.source = UVH_BODY_PIECES,
+                                          .size = length,
+                                          .descriptor = -1,
+                                          .release = release,
+                                          .release_arg = arg});
+    if (err == 0) {
+        response->pull = source;
+        uvhttp_response_on_drain(response, pump, source);
+        uvh_exchange_drained(exchange);
+    }
+    uvh_exchange_let_go(exchange);
+    return err;
+}
+
+void uvhttp_response_resume_pull(uvhttp_response_t *response)
+{
+    if (response->pull != NULL && response->pull->waiting && response->state == UVH_RESPONSE_BEGUN) {
+        response->pull->waiting = false;
+        uvh_exchange_drained(uvh_exchange_of_response(response));
+    }
+}

@@ -1,0 +1,439 @@
+/* Handlers of wire_server for bodies in pieces, in both directions, and for what middleware sees of a response. What is sent has a period of
+ * 251 bytes, so that a piece lost or doubled anywhere shows. */
+#include "wire_server.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PERIOD = 251 };
+
+static uint64_t number_of(uvhttp_request_t *req, const char *name, uint64_t absent)
+{
+    const char *text = uvhttp_request_query(req, name);
+    return text == NULL ? absent : strtoull(text, NULL, 10);
+}
+
+static bool asks(uvhttp_request_t *req, const char *name)
+{
+    return uvhttp_request_query(req, name) != NULL;
+}
+
+static void fill(char *out, size_t size, uint64_t offset)
+{
+    for (size_t i = 0; i < size; i++)
+        out[i] = (char)(unsigned char)((offset + i) % PERIOD);
+}
+
+/* ---- out ---- */
+
+struct source {
+    uint64_t size, sent;
+    size_t piece;
+    uint64_t refused; /* how often a piece was */
+    bool stalls;      /* every other pull gives nothing */
+    bool stalled;
+    uv_idle_t wake;
+    uvhttp_response_t *response;
+};
+
+/* Writes until it is told to wait. */
+static int write_on(uvhttp_response_t *res, void *arg)
+{
+    struct source *source = arg;
+    while (source->sent < source->size) {
+        size_t size = source->size - source->sent < source->piece ? (size_t)(source->size - source->sent)
+                                                                  : source->piece;
+        char *bytes = malloc(size);
+        if (bytes == NULL)
+            return UVHTTP_ENOMEM;
+        fill(bytes, size, source->sent);
+        int err = uvhttp_response_write(res, bytes, size);
+        memset(bytes, 'x', size); /* it must have been copied */
+        free(bytes);
+        if (err == UVHTTP_EFULL) {
+            app.refused_pieces++;
+            return 0;
+        }
+        if (err != 0)
+            return err;
+        source->sent += size;
+    }
+    return uvhttp_response_end(res);
+}
+
+static struct source *new_source(uvhttp_request_t *req)
+{
+    struct source *source = uvhttp_request_allocate(req, sizeof *source);
+    if (source != NULL)
+        *source =
+            (struct source){.size = number_of(req, "size", 1000), .piece = number_of(req, "piece", 100)};
+    return source;
+}
+
+static uint64_t length_of(uvhttp_request_t *req)
+{
+    return asks(req, "known") ? number_of(req, "size", 1000) : UVHTTP_LENGTH_UNKNOWN;
+}
+
+static void told_abort(uvhttp_response_t *res, void *arg)
+{
+    (void)res, (void)arg;
+    app.aborts++;
+}
+
+int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct source *source = new_source(req);
+    (void)arg;
+    if (source == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_response_on_drain(res, write_on, source);
+    uvhttp_response_on_abort(res, told_abort, NULL);
+    int err = uvhttp_response_begin(res, 200, "application/octet-stream", length_of(req));
+    return err != 0 ? err : write_on(res, source);
+}
+
+static void wake_up(uv_idle_t *wake)
+{
+    struct source *source = wake->data;
+    (void)uv_idle_stop(wake);
+    uvhttp_response_resume_pull(source->response);
+}
+
+static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *length, void *arg)
+{
+    struct source *source = arg;
+    uint64_t left = source->size - source->sent;
+    source->stalled = source->stalls && !source->stalled;
+    if (source->stalled) {
+        source->response = res;
+        (void)uv_idle_start(&source->wake, wake_up);
+        return UVHTTP_EFULL;
+    }
+    if (size > source->piece)
+        size = source->piece;
+    if (size > left)
+        size = (size_t)left;
+    fill(buffer, size, source->sent);
+    source->sent += size;
+    *length = size;
+    return asks(uvhttp_response_request(res), "fail") && source->sent > source->size / 2 ? UVHTTP_EINVAL : 0;
+}
+
+static void source_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void release_source(void *arg)
+{
+    struct source *source = arg;
+    app.releases++;
+    if (source->stalls)
+        uv_close((uv_handle_t *)&source->wake, source_closed);
+    else
+        free(source);
+}
+
+int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct source *source = calloc(1, sizeof *source);
+    (void)arg;
+    if (source == NULL)
+        return UVHTTP_ENOMEM;
+    source->size = number_of(req, "size", 1000);
+    source->piece = number_of(req, "piece", 100);
+    source->stalls = asks(req, "stalls");
+    if (source->stalls) {
+        (void)uv_idle_init(uvhttp_server_loop(app.server), &source->wake);
+        source->wake.data = source;
+    }
+    return uvhttp_response_send_pulled(res, 200, NULL, length_of(req), pull, release_source, source);
+}
+
+/* Announces `length` bytes, writes `size` of them at once, and ends; the write that is too much is told in a field of no answer, so in
+ * last_error. */
+int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char bytes[256];
+    size_t size = number_of(req, "size", 10);
+    (void)arg;
+    fill(bytes, sizeof bytes, 0);
+    int err = uvhttp_response_begin(res, 200, NULL, number_of(req, "length", 10));
+    if (err != 0)
+        return err;
+    app.last_error = uvhttp_response_write(res, bytes, size);
+    err = uvhttp_response_end(res);
+    if (app.last_error == 0)
+        app.last_error = err;
+    return 0;
+}
+
+int begin_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    uvhttp_response_on_abort(res, told_abort, NULL);
+    int err = uvhttp_response_begin(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    if (err == 0)
+        err = uvhttp_response_write(res, "half", 4);
+    return err != 0 ? err : UVHTTP_EINVAL;
+}
+
+int trailers_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)arg;
+    int err = uvhttp_response_add_trailer(res, "X-Early", "set before");
+    if (err == 0)
+        err = uvhttp_response_begin(res, 200, "text/plain",
+                                    length_of(req) == UVHTTP_LENGTH_UNKNOWN ? UVHTTP_LENGTH_UNKNOWN : 4);
+    if (err == 0)
+        err = uvhttp_response_write(res, "body", 4);
+    if (err == 0)
+        err = uvhttp_response_add_trailer(res, "X-Sum", "42");
+    app.last_error = uvhttp_response_add_trailer(res, "content-length", "5");
+    return err != 0 ? err : uvhttp_response_end(res);
+}
+
+int early_hints(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    int err = uvhttp_response_set_header(res, "Link", "</style.css>; rel=preload");
+    if (err == 0)
+        err = uvhttp_response_send_early_hints(res);
+    if (err == 0)
+        err = uvhttp_response_set_header(res, "X-Final", "yes");
+    return err != 0 ? err : uvhttp_response_send_text(res, 200, "page");
+}
+
+/* ---- in ---- */
+
+struct taken {
+    uint64_t size;
+    uint64_t pieces;
+    uint32_t sum;
+    uvhttp_response_t *response;
+};
+
+static struct taken *paused; /* one that waits for /pieces-go-on */
+
+static int answer_sum(uvhttp_request_t *req, uvhttp_response_t *res, const struct taken *taken)
+{
+    const char *after = uvhttp_request_trailer(req, "X-Check");
+    char text[96];
+    if (after != NULL && uvhttp_response_set_header(res, "X-Check", after) != 0)
+        return UVHTTP_ENOMEM;
+    (void)snprintf(text, sizeof text, "%" PRIu64 " %08" PRIx32 "\n", taken->size, taken->sum);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+static int add_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+{
+    struct taken *taken = arg;
+    if (size == 0)
+        return answer_sum(req, res, taken);
+    for (size_t i = 0; i < size; i++)
+        taken->sum = (taken->sum ^ (unsigned char)data[i]) * 16777619u;
+    taken->size += size;
+    taken->pieces++;
+    if (asks(req, "fail") && taken->size >= number_of(req, "fail", 0))
+        return UVHTTP_EINVAL;
+    if (asks(req, "answer") && taken->size >= number_of(req, "answer", 0))
+        return uvhttp_response_send_text(res, 200, "enough");
+    if (asks(req, "pause") && taken->pieces == 1) {
+        paused = taken;
+        uvhttp_request_pause_body(req);
+    }
+    return 0;
+}
+
+static struct taken *new_taken(uvhttp_request_t *req, uvhttp_response_t *res)
+{
+    struct taken *taken = uvhttp_request_allocate(req, sizeof *taken);
+    if (taken != NULL)
+        *taken = (struct taken){.sum = 2166136261u, .response = res};
+    return taken;
+}
+
+static void forget_paused(uvhttp_response_t *res, void *arg)
+{
+    (void)res;
+    app.aborts++;
+    if (paused == arg)
+        paused = NULL;
+}
+
+int pieces_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct taken *taken = new_taken(req, res);
+    (void)arg;
+    if (taken == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_response_on_abort(res, forget_paused, taken);
+    if (asks(req, "refuse"))
+        return uvhttp_response_send_status(res, 403);
+    if (asks(req, "late")) {
+        paused = taken;
+        return 0;
+    }
+    if (uvhttp_request_body(req).length != 0)
+        return UVHTTP_EINVAL;
+    return uvhttp_request_on_body(req, add_piece, taken);
+}
+
+/* Lets the one that waits go on: its body is read from now on. */
+int pieces_go_on(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct taken *taken = paused;
+    (void)req, (void)arg;
+    paused = NULL;
+    if (taken == NULL)
+        return uvhttp_response_send_status(res, 404);
+    uvhttp_request_t *waiting = uvhttp_response_request(taken->response);
+    if (asks(waiting, "late"))
+        app.last_error = uvhttp_request_on_body(waiting, add_piece, taken);
+    else
+        uvhttp_request_resume_body(waiting);
+    return uvhttp_response_send_text(res, 200, "gone on");
+}
+
+int count_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    return uvhttp_response_send_text(res, 200, paused == NULL ? "0" : "1");
+}
+
+/* ---- both ways ---- */
+
+struct echoed {
+    char *kept; /* a piece that was refused */
+    size_t size;
+    bool ended;
+};
+
+static int echo_kept(uvhttp_response_t *res, void *arg)
+{
+    struct echoed *echoed = arg;
+    if (echoed->size > 0) {
+        int err = uvhttp_response_write(res, echoed->kept, echoed->size);
+        if (err != 0)
+            return err == UVHTTP_EFULL ? 0 : err;
+        free(echoed->kept);
+        echoed->size = 0;
+        echoed->kept = NULL;
+    }
+    if (echoed->ended)
+        return uvhttp_response_end(res);
+    uvhttp_request_resume_body(uvhttp_response_request(res));
+    return 0;
+}
+
+static int echo_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+{
+    struct echoed *echoed = arg;
+    if (size == 0) {
+        echoed->ended = true;
+        return echoed->size > 0 ? 0 : uvhttp_response_end(res);
+    }
+    int err = uvhttp_response_write(res, data, size);
+    if (err != UVHTTP_EFULL)
+        return err;
+    echoed->kept = malloc(size);
+    if (echoed->kept == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(echoed->kept, data, size);
+    echoed->size = size;
+    app.refused_pieces++;
+    uvhttp_request_pause_body(req);
+    return 0;
+}
+
+static void free_echoed(void *arg)
+{
+    struct echoed *echoed = arg;
+    free(echoed->kept);
+    free(echoed);
+    app.releases++;
+}
+
+static const char echo_key;
+
+int pieces_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct echoed *echoed = calloc(1, sizeof *echoed);
+    (void)arg;
+    if (echoed == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_request_attach(req, &echo_key, echoed, free_echoed);
+    if (err != 0)
+        return err;
+    uvhttp_response_on_drain(res, echo_kept, uvhttp_request_attached(req, &echo_key));
+    err = uvhttp_response_begin(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    return err != 0 ? err : uvhttp_request_on_body(req, echo_piece, echoed);
+}
+
+/* ---- what middleware sees ---- */
+
+static int mark(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char text[128];
+    const char *type = uvhttp_response_header(res, "content-type");
+    uvhttp_slice_t body = uvhttp_response_body(res);
+    if (uvhttp_request_header(req, "X-Hook-Fails") != NULL && uvhttp_response_status(res) < 500)
+        return UVHTTP_EINVAL;
+    if (uvhttp_request_header(req, "X-Teapot") != NULL && uvhttp_response_set_status(res, 418) != 0)
+        return UVHTTP_EINVAL;
+    app.last_error = uvhttp_response_send_text(res, 200, "within");
+    (void)snprintf(text, sizeof text, "%s %d %s %" PRIu64 " %.*s", (const char *)arg,
+                   uvhttp_response_status(res), type == NULL ? "-" : type, uvhttp_response_body_length(res),
+                   body.base == NULL ? 1 : 4, body.base == NULL ? "-" : body.base);
+    return uvhttp_response_add_header(res, "X-Seen", text);
+}
+
+int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static char outer[] = "outer", inner[] = "inner";
+    (void)arg;
+    if (uvhttp_request_header(req, "X-Watch") == NULL)
+        return UVHTTP_DECLINED;
+    int err = uvhttp_response_on_send(res, mark, outer);
+    if (err == 0)
+        err = uvhttp_response_on_send(res, mark, inner);
+    return err != 0 ? err : UVHTTP_DECLINED;
+}
+
+static uvhttp_response_t *undecided;
+
+static void undecided_gone(uvhttp_response_t *res, void *arg)
+{
+    (void)res, (void)arg;
+    app.aborts++;
+    undecided = NULL;
+}
+
+/* A middleware that takes its time, until /decide. */
+int decide_later(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)arg;
+    if (uvhttp_request_header(req, "X-Undecided") == NULL)
+        return UVHTTP_DECLINED;
+    app.last_error = uvhttp_response_proceed(res); /* not yet: it has not been given away */
+    undecided = res;
+    uvhttp_response_on_abort(res, undecided_gone, NULL);
+    return 0;
+}
+
+int decide(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_response_t *decided = undecided;
+    (void)arg;
+    undecided = NULL;
+    if (decided == NULL)
+        return uvhttp_response_send_status(res, 404);
+    uvhttp_response_on_abort(decided, NULL, NULL);
+    if (asks(req, "refuse"))
+        app.last_error = uvhttp_response_send_status(decided, 401);
+    else
+        app.last_error = uvhttp_response_proceed(decided);
+    return uvhttp_response_send_text(res, 200, "decided");
+}

@@ -1,0 +1,418 @@
+"""Bodies in pieces, in both directions: framing, back-pressure, ends that come too early, and what middleware sees of responses."""
+
+import pytest
+import raw
+from test_http1_bodies import fnv
+from wire_server import eventually
+
+SIZES = [(0, 1), (1, 1), (1000, 1), (1000, 7), (100_000, 4096), (100_000, 4097), (3_000_000, 16_384), (3_000_000, 70_000), (2_000_000, 1_000_000)]
+
+
+def later(server, name, least):
+    eventually(lambda: server.stats()[name] >= least, f"{name} >= {least}")
+
+
+# Out
+
+@pytest.mark.parametrize("size, piece", SIZES)
+@pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
+@pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
+def test_a_body_in_pieces_arrives_whole(server, path, size, piece, known):
+    with server.connect() as connection:
+        answer = connection.ask("GET", f"{path}?size={size}&piece={piece}{'&known' if known else ''}")
+        assert answer.status == 200 and answer.body == raw.pattern(size)
+        assert answer.get("Content-Length") == (str(size) if known else None)
+        assert answer.get("Transfer-Encoding") == (None if known else "chunked")
+        # The connection goes on.
+        assert connection.ask().body == b"Hello, world\n"
+
+
+@pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
+def test_a_client_of_http_1_0_gets_the_body_up_to_the_end_of_the_connection(server, path):
+    with server.connect() as connection:
+        answer = connection.ask("GET", f"{path}?size=50000&piece=999", "Connection: keep-alive", version="HTTP/1.0")
+        assert answer.body == raw.pattern(50000) and answer.says_close()
+        assert answer.get("Transfer-Encoding") is None and answer.get("Content-Length") is None
+        connection.assert_closed()
+
+
+@pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
+def test_head_gets_the_fields_and_no_piece(server, path):
+    with server.connect() as connection:
+        answer = connection.ask("HEAD", f"{path}?size=50000&piece=999&known")
+        assert answer.get("Content-Length") == "50000"
+        assert connection.ask("HEAD", f"{path}?size=50000&piece=999").get("Content-Length") is None
+        assert connection.ask().body == b"Hello, world\n"
+
+
+@pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
+def test_pipelined_bodies_in_pieces_come_in_order(server, path):
+    with server.connect() as connection:
+        sizes = [0, 5, 300_000, 17, 40_000]
+        connection.send(b"".join(raw.request("GET", f"{path}?size={size}&piece=5000") for size in sizes))
+        for size in sizes:
+            assert connection.response().body == raw.pattern(size)
+
+
+@pytest.mark.parametrize("path, counted", [("/pieces-out", True), ("/pulled", False)])
+def test_a_slow_reader_holds_the_writer_back(start, path, counted):
+    server = start(write_backlog=20_000)
+    with server.connect(receive_buffer=4096) as connection:
+        idle = server.stats()["heap_live"]
+        connection.send(raw.request("GET", f"{path}?size=200000000&piece=10000"))
+        assert connection.receive_exactly(1000)
+        if counted:
+            later(server, "refused_pieces", 1)
+        for _ in range(30):
+            connection.receive(65536)
+            assert server.stats()["heap_live"] - idle < 300_000
+        # Another client is served meanwhile.
+        assert server.ask().body == b"Hello, world\n"
+        connection.reset()
+    eventually(lambda: server.stats()["active_connections"] == 1, "the connection is gone")
+    # (the one that asks is active itself)
+
+
+def test_all_of_a_body_in_pieces_comes_through_a_small_backlog(start):
+    server = start(write_backlog=1024)
+    with server.connect(receive_buffer=4096) as connection:
+        answer = connection.ask("GET", "/pieces-out?size=20000000&piece=7000")
+        assert answer.body == raw.pattern(20_000_000)
+    assert server.stats()["refused_pieces"] > 0
+
+
+def test_a_client_that_leaves_is_told_once(start):
+    server = start()
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/pieces-out?size=100000000&piece=10000"))
+        connection.receive_exactly(1000)
+        connection.reset()
+    later(server, "aborts", 1)
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/pulled?size=100000000&piece=10000"))
+        connection.receive_exactly(1000)
+        connection.reset()
+    later(server, "releases", 1)
+    stats = server.stats()
+    assert (stats["aborts"], stats["releases"], stats["aborted_exchanges"]) == (1, 1, 2)
+
+
+def test_a_pull_that_has_nothing_yet_is_asked_again(start):
+    server = start()
+    with server.connect() as connection:
+        assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls").body == raw.pattern(5000)
+        assert connection.ask("GET", "/pulled?size=0&piece=100&stalls").body == b""
+    assert server.stats()["releases"] == 2
+
+
+@pytest.mark.parametrize("target", ["/begin-and-fail", "/pulled?size=100000&piece=1000&fail", "/pulled?size=100000&piece=1000&fail&known"])
+def test_a_body_that_fails_on_the_way_ends_the_connection_unfinished(start, target):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", target))
+        data = connection.rest()
+        # What had not left yet need not be sent.
+        assert data == b"" or data.startswith(b"HTTP/1.1 200 ")
+        assert not data.endswith(b"0\r\n\r\n") and len(data) < 90_000
+    assert "UVHTTP_EINVAL" in server.log()
+    later(server, "aborted_exchanges", 1)
+
+
+def test_a_body_shorter_than_announced_ends_the_connection(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/pieces-of-length?length=10&size=9"))
+        data = connection.rest()
+        assert len(data.partition(b"\r\n\r\n")[2]) < 10
+    assert server.stats()["last_error"] == "UVHTTP_ELENGTH"
+    assert "/pieces-of-length" in server.log()
+
+
+def test_more_than_announced_is_refused(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/pieces-of-length?length=10&size=11"))
+        assert connection.rest().partition(b"\r\n\r\n")[2] == b""
+    assert server.stats()["last_error"] == "UVHTTP_ELENGTH"
+    assert server.ask("GET", "/pieces-of-length?length=10&size=10").body == raw.pattern(10)
+
+
+def test_trailers_follow_the_last_chunk(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/trailers-out"))
+        connection.head()
+        assert connection.receive_exactly(9) == b"4\r\nbody\r\n"
+        assert [connection.line() for _ in range(4)] == [b"0", b"X-Early: set before", b"X-Sum: 42", b""]
+        assert connection.ask().body == b"Hello, world\n"
+        # Content-Length may not stand there.
+        assert server.stats()["last_error"] == "UVHTTP_EHEADER"
+        assert connection.ask("GET", "/trailers-out?known").body == b"body"
+        assert connection.ask().body == b"Hello, world\n"
+
+
+def test_early_hints_come_before_the_answer(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/early-hints"))
+        status, reason, fields, _ = connection.head()
+        assert (status, reason, fields) == (103, "Early Hints", [("Link", "</style.css>; rel=preload")])
+        answer = connection.response()
+        assert (answer.body, answer.get("Link"), answer.get("X-Final")) == (b"page", "</style.css>; rel=preload", "yes")
+        answer = connection.ask("GET", "/early-hints", "Connection: keep-alive", version="HTTP/1.0")
+        assert (answer.interim, answer.body) == ([], b"page")
+
+
+# In
+
+BODIES = [0, 1, 1000, 65_535, 65_537, 3_000_000]
+
+
+@pytest.mark.parametrize("size", BODIES)
+@pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
+@pytest.mark.parametrize("how", ["", "?pause", "?late"], ids=["at-once", "paused", "late"])
+def test_a_body_is_taken_in_pieces(server, size, coded, how):
+    body = raw.pattern(size)
+    with server.connect() as connection:
+        if coded:
+            data = raw.request("POST", f"/pieces-digest{how}", "Transfer-Encoding: chunked",
+                               body=raw.chunked(*[body[i:i + 50_000] for i in range(0, size, 50_000)], trailers=["X-Check: 7"]))
+        else:
+            data = raw.request("POST", f"/pieces-digest{how}", f"Content-Length: {size}", body=body)
+        at_once = data[:100_000]
+        connection.send(at_once)
+        if how and (size or how == "?late"):
+            eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+            assert server.ask("GET", "/pieces-go-on").body == b"gone on"
+        connection.send(data[len(at_once):])
+        answer = connection.response()
+        assert (answer.status, answer.body) == (200, fnv(body))
+        assert answer.get("X-Check") == ("7" if coded else None)
+        assert connection.ask().body == b"Hello, world\n"
+
+
+def test_a_body_that_comes_byte_by_byte(server):
+    body = raw.pattern(100)
+    with server.connect() as connection:
+        data = raw.request("POST", "/pieces-digest", "Transfer-Encoding: chunked", body=raw.chunked(body[:60], body[60:]))
+        for i in range(len(data)):
+            connection.send(data[i:i + 1])
+        assert connection.response().body == fnv(body)
+
+
+def test_requests_behind_a_body_in_pieces(server):
+    body = raw.pattern(5000)
+    with server.connect() as connection:
+        one = raw.request("POST", "/pieces-digest", body=body)
+        connection.send(one + raw.request() + one + raw.request("POST", "/echo", body=b"abc"))
+        assert [answer.body for answer in connection.responses(4)] == [fnv(body), b"Hello, world\n", fnv(body), b"abc"]
+
+
+def test_a_paused_body_holds_the_client_back(start):
+    server = start(body_timeout=1)
+    with server.connect(send_buffer=4096) as connection:
+        size = 50_000_000
+        connection.send(raw.request("POST", "/pieces-digest?pause", f"Content-Length: {size}"))
+        idle = server.stats()["heap_live"]
+        connection.socket.settimeout(2.5)  # longer than body_timeout, which does not run while it is paused
+        with pytest.raises(TimeoutError):
+            connection.socket.sendall(raw.pattern(size))
+        stats = server.stats()
+        assert stats["heap_live"] - idle < 300_000 and stats["timeouts"] == 0 and stats["bytes_received"] < 10_000_000
+        connection.reset()
+    later(server, "aborts", 1)
+
+
+@pytest.mark.parametrize("how", ["", "?late"])
+def test_continue_is_sent_when_the_body_is_asked_for(server, how):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", f"/pieces-digest{how}", "Expect: 100-continue", "Content-Length: 3"))
+        if how:
+            eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+            connection.assert_silent()
+            server.ask("GET", "/pieces-go-on")
+        assert connection.line() == b"HTTP/1.1 100 Continue" and connection.line() == b""
+        connection.send(b"abc")
+        assert connection.response().body == fnv(b"abc")
+
+
+def test_a_refused_body_is_not_asked_for(server):
+    with server.connect() as connection:
+        answer = connection.ask("POST", "/pieces-digest?refuse", "Expect: 100-continue", "Content-Length: 3")
+        assert (answer.status, answer.interim) == (403, []) and answer.says_close()
+        connection.assert_closed()
+
+
+@pytest.mark.parametrize("query, status, body", [("fail=10000", 500, b"500 Internal Server Error\n"), ("answer=10000", 200, b"enough")])
+def test_an_answer_before_the_end_of_the_body_ends_the_connection(server, query, status, body):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", f"/pieces-digest?{query}", "Content-Length: 300000") + raw.pattern(20_000))
+        answer = connection.response()
+        assert (answer.status, answer.body) == (status, body) and answer.says_close()
+        connection.send(raw.pattern(30_000))
+        connection.half_close()
+        connection.assert_closed()
+
+
+def test_the_limit_of_a_route_holds_for_pieces(server):
+    with server.connect() as connection:
+        assert connection.ask("POST", "/pieces-small", body=raw.pattern(16)).body == fnv(raw.pattern(16))
+        assert connection.ask("POST", "/pieces-small", "Content-Length: 17").status == 413
+    before = server.stats()["aborts"]
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-small", "Transfer-Encoding: chunked", body=raw.chunked(b"a" * 10)[:-5] + b"7\r\n"))
+        assert connection.response().status == 413
+    # The handler, which had the first ten bytes, was told.
+    later(server, "aborts", before + 1)
+
+
+def test_without_a_limit_a_body_in_pieces_may_be_larger_than_a_whole_one(start):
+    server = start(max_body_size=1000)
+    body = raw.pattern(2_000_000)
+    assert server.ask("POST", "/pieces-digest", body=body).body == fnv(body)
+    assert server.ask("POST", "/digest", body=body[:1001]).status == 413
+
+
+def test_a_body_that_stops_is_answered_408_and_the_handler_told(start):
+    server = start(body_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-digest", "Content-Length: 1000") + b"abc")
+        assert connection.response().status == 408
+    later(server, "aborts", 1)
+    assert server.stats()["aborts"] == 1
+
+
+def test_a_client_that_leaves_in_its_body_is_told_once(start):
+    server = start()
+    for leave in ("reset", "half_close"):
+        with server.connect() as connection:
+            connection.send(raw.request("POST", "/pieces-digest", "Content-Length: 1000") + b"abc")
+            eventually(lambda: server.stats()["active_connections"] == 2, "it has come")
+            getattr(connection, leave)()
+            eventually(lambda: server.stats()["active_connections"] == 1, "it is gone")
+    assert server.stats()["aborts"] == 2
+
+
+# Both ways
+
+@pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
+def test_pieces_go_out_while_others_come_in(server, version):
+    body = raw.pattern(300_000)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-echo", f"Content-Length: {len(body)}", version=version))
+        _, _, fields, _ = connection.head()
+        got = b""
+        for i in range(0, len(body), 50_000):
+            connection.send(body[i:i + 50_000])
+            while len(got) < i + 50_000:
+                if version == "HTTP/1.0":
+                    got += connection.receive()
+                else:
+                    got += connection.receive_exactly(int(connection.line(), 16))
+                    assert connection.line() == b""
+        assert got == body
+        if version == "HTTP/1.0":
+            connection.assert_closed()
+        else:
+            assert connection.line() == b"0" and connection.line() == b""
+            assert connection.ask().body == b"Hello, world\n"
+
+
+def test_an_echo_that_nobody_reads_stops_taking(start):
+    server = start(write_backlog=20_000)
+    size = 30_000_000
+    with server.connect(receive_buffer=4096, send_buffer=4096) as connection:
+        idle = server.stats()["heap_live"]
+        connection.send(raw.request("POST", "/pieces-echo", f"Content-Length: {size}"))
+        connection.socket.settimeout(1.0)
+        sent = 0
+        with pytest.raises(TimeoutError):
+            while sent < size:
+                sent += connection.socket.send(raw.pattern(65_536, sent))
+        assert server.stats()["heap_live"] - idle < 600_000
+        connection.reset()
+    later(server, "releases", 1)
+
+
+# What middleware sees
+
+def test_hooks_see_and_change_what_goes_out(server):
+    answer = server.ask("GET", "/hello", "X-Watch: 1")
+    assert answer.all("X-Seen") == ["inner 200 text/plain 13 Hell", "outer 200 text/plain 13 Hell"]
+    # Nothing can be sent from within.
+    assert server.stats()["last_error"] == "UVHTTP_EANSWERED"
+
+
+@pytest.mark.parametrize("method, target, status, seen", [
+    ("GET", "/nowhere", 404, "404 text/plain; charset=utf-8 14 404 "), ("POST", "/hello", 405, "405 text/plain; charset=utf-8 23 405 "),
+    ("GET", "/fail", 500, "500 text/plain; charset=utf-8 26 500 "), ("GET", "/pieces-out?size=9&known", 200, "200 application/octet-stream 9 -"),
+    ("GET", "/pulled?size=9", 200, "200 - 18446744073709551615 -"), ("GET", "/defer", 200, "200 text/plain; charset=utf-8 9 defe"),
+])
+def test_hooks_see_errors_pieces_and_late_answers_too(server, method, target, status, seen):
+    answer = server.ask(method, target, "X-Watch: 1")
+    assert answer.status == status and answer.all("X-Seen") == [f"inner {seen}".strip(), f"outer {seen}".strip()]
+
+
+def test_hooks_see_what_the_server_refuses(start):
+    server = start(max_body_size=10)
+    answer = server.ask("POST", "/echo", "X-Watch: 1", body=b"a" * 11)
+    assert answer.status == 413 and len(answer.all("X-Seen")) == 2
+
+
+def test_a_hook_may_change_the_status(server):
+    assert server.ask("GET", "/hello", "X-Watch: 1", "X-Teapot: 1").status == 418
+
+
+def test_a_hook_that_fails_is_answered_500(server):
+    answer = server.ask("GET", "/hello", "X-Watch: 1", "X-Hook-Fails: 1")
+    assert answer.status == 500 and len(answer.all("X-Seen")) == 2
+
+
+# Middleware that takes its time
+
+@pytest.mark.parametrize("method, target, body, expected", [
+    ("GET", "/hello", b"", b"Hello, world\n"), ("POST", "/echo", b"abc", b"abc"), ("POST", "/pieces-digest", b"abc", fnv(b"abc")),
+    ("GET", "/nowhere", b"", b"404 Not Found\n"), ("POST", "/echo", raw.pattern(200_000), raw.pattern(200_000)),
+])
+def test_a_middleware_may_decide_later(server, method, target, body, expected):
+    with server.connect() as connection:
+        connection.send(raw.request(method, target, "X-Undecided: 1", body=body[:1000] if body else b"") if len(body) <= 1000 else
+                        raw.request(method, target, "X-Undecided: 1", f"Content-Length: {len(body)}", body=body[:1000]))
+        eventually(lambda: server.ask("GET", "/decide").body == b"decided", "the request waits")
+        assert server.stats()["last_error"] == "UVHTTP_OK"
+        connection.send(body[1000:])
+        assert connection.response().body == expected
+        assert connection.ask().body == b"Hello, world\n"
+
+
+def test_a_body_and_the_end_may_come_while_a_middleware_decides(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-digest?pause", "X-Undecided: 1", body=b"abc"))
+        connection.half_close()
+        eventually(lambda: server.ask("GET", "/decide").body == b"decided", "the request waits")
+        eventually(lambda: server.ask("GET", "/pieces-go-on").body == b"gone on", "the body waits")
+        assert connection.response().body == fnv(b"abc")
+        connection.assert_closed()
+
+
+def test_a_late_refusal_does_not_ask_for_the_body(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "X-Undecided: 1", "Expect: 100-continue", "Content-Length: 5"))
+        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided", "the request waits")
+        answer = connection.response()
+        assert (answer.status, answer.interim) == (401, []) and answer.says_close()
+
+
+def test_a_client_that_leaves_before_the_decision_is_told(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hello", "X-Undecided: 1"))
+        eventually(lambda: server.stats()["active_connections"] == 2, "it has come")
+        connection.reset()
+    later(server, "aborts", 1)
+    assert server.ask("GET", "/decide").status == 404
+
+
+def test_an_early_refusal_does_not_wait_for_the_body(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "X-Refuse: 1", "Content-Length: 100000") + b"abc")
+        answer = connection.response()
+        assert answer.status == 403 and answer.says_close()
