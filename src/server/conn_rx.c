@@ -85,9 +85,11 @@ static void refuse_too_large(struct uvh_conn *conn)
 static bool pay_continue(struct uvh_conn *conn)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (!conn->exchange->continue_owed)
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    bool owed = exchange->continue_owed && exchange->base.response.state == UVH_RESPONSE_OPEN;
+    exchange->continue_owed = false;
+    if (!owed) /* also when the answer has begun already, behind which no interim one may come */
         return true;
-    conn->exchange->continue_owed = false;
     int err = uvh_conn_tx_append(conn, go_on, sizeof(go_on) - 1);
     if (err == UVHTTP_ENOMEM)
         uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));

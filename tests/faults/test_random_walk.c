@@ -61,6 +61,119 @@ static int answer(uvhttp_response_t *response)
     return uvhttp_response_send(response, 200, NULL, body.base, body.length);
 }
 
+/* ---- bodies in pieces ---- */
+
+struct source {
+    size_t sent;
+};
+
+static size_t next_piece(const struct source *source)
+{
+    size_t size = 1 + pick(pick(3) == 0 ? 9000 : 300);
+    return size < LARGE - source->sent ? size : LARGE - source->sent;
+}
+
+static int write_on(uvhttp_response_t *response, void *arg)
+{
+    struct source *source = arg;
+    while (source->sent < LARGE) {
+        size_t size = next_piece(source);
+        int err = uvhttp_response_write(response, large + source->sent, size);
+        if (err != 0)
+            return err == UVHTTP_EFULL ? 0 : err;
+        source->sent += size;
+    }
+    return uvhttp_response_end(response);
+}
+
+static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
+{
+    struct source *source = arg;
+    (void)response;
+    *length = next_piece(source);
+    if (*length > size)
+        *length = size;
+    memcpy(buffer, large + source->sent, *length);
+    source->sent += *length;
+    return 0;
+}
+
+static int send_pieces(uvhttp_request_t *request, uvhttp_response_t *response, char kind)
+{
+    struct source *source = uvhttp_request_allocate(request, sizeof(*source));
+    const char *id = uvhttp_request_param(request, "id");
+    if (source == NULL || id == NULL)
+        return UVHTTP_ENOMEM;
+    source->sent = 0;
+    int err = uvhttp_response_set_header(response, "X-Id", id);
+    if (err != 0)
+        return err;
+    uint64_t length = strtoul(id, NULL, 10) % 2 == 0 ? LARGE : UVHTTP_LENGTH_UNKNOWN;
+    if (kind == 'q')
+        return uvhttp_response_send_pulled(response, 200, NULL, length, pull, NULL, source);
+    uvhttp_response_on_drain(response, write_on, source);
+    err = uvhttp_response_begin(response, 200, NULL, length);
+    return err != 0 ? err : write_on(response, source);
+}
+
+/* Sends back what comes while it comes; a piece that is refused waits here. */
+struct echoed {
+    char waiting[70000];
+    size_t size;
+    bool ended;
+};
+
+static int echo_waiting(uvhttp_response_t *response, void *arg)
+{
+    struct echoed *echoed = arg;
+    int err = uvhttp_response_write(response, echoed->waiting, echoed->size);
+    if (err != 0)
+        return err == UVHTTP_EFULL ? 0 : err;
+    echoed->size = 0;
+    if (echoed->ended)
+        return uvhttp_response_end(response);
+    uvhttp_request_resume_body(uvhttp_response_request(response));
+    return 0;
+}
+
+static int echo_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
+                      void *arg)
+{
+    struct echoed *echoed = arg;
+    if (size == 0) {
+        echoed->ended = true;
+        return echoed->size > 0 ? 0 : uvhttp_response_end(response);
+    }
+    assert_int_equal(echoed->size, 0);
+    int err = uvhttp_response_write(response, data, size);
+    if (err != UVHTTP_EFULL)
+        return err;
+    assert_true(size <= sizeof(echoed->waiting));
+    memcpy(echoed->waiting, data, size);
+    echoed->size = size;
+    uvhttp_request_pause_body(request);
+    return 0;
+}
+
+static int echo_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const char key;
+    (void)arg;
+    struct echoed *echoed = calloc(1, sizeof(*echoed));
+    const char *id = uvhttp_request_param(request, "id");
+    assert_non_null(echoed);
+    int err = uvhttp_request_attach(request, &key, echoed, free);
+    if (err == 0)
+        err = id == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(response, "X-Id", id);
+    if (err != 0)
+        return err;
+    uvhttp_response_on_drain(response, echo_waiting, echoed);
+    err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    return err != 0 ? err : uvhttp_request_on_body(request, echo_piece, echoed);
+}
+
+/* ---- work and waiting ---- */
+
 static void nothing(void *arg)
 {
     (void)arg;
@@ -88,6 +201,8 @@ static int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *
 {
     (void)arg;
     const char *kind = uvhttp_request_param(request, "kind");
+    if (kind != NULL && (kind[0] == 'p' || kind[0] == 'q'))
+        return send_pieces(request, response, kind[0]);
     if (kind != NULL && kind[0] == 'j')
         return uvhttp_response_defer(response, nothing, after_nothing, NULL);
     if (kind == NULL || kind[0] != 'k' || kept_count == MOST_KEPT)
@@ -120,20 +235,20 @@ static void answer_one_kept(void)
 
 static void add_request(struct walker *walker)
 {
-    static const char kinds[] = "sslckjee";
+    static const char kinds[] = "sslckjeebpq";
     char kind = kinds[pick(sizeof(kinds) - 1)];
     char text[512];
     unsigned id = ++walker->asked;
     int length;
-    if (kind == 'e' && pick(2) == 0)
+    if ((kind == 'e' || kind == 'b') && pick(2) == 0)
         length = snprintf(text, sizeof(text),
-                          "POST /e/%u HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                          "POST /%c/%u HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                           "4\r\nbody\r\n%x\r\n%0*u\r\n0\r\nX-Sum: 1\r\n\r\n",
-                          id, 8 + id % 64, (int)(8 + id % 64), id);
-    else if (kind == 'e')
+                          kind, id, 8 + id % 64, (int)(8 + id % 64), id);
+    else if (kind == 'e' || kind == 'b')
         length =
-            snprintf(text, sizeof(text), "POST /e/%u HTTP/1.1\r\nHost: h\r\nContent-Length: %u\r\n\r\n%0*u",
-                     id, 8 + id % 200, (int)(8 + id % 200), id);
+            snprintf(text, sizeof(text), "POST /%c/%u HTTP/1.1\r\nHost: h\r\nContent-Length: %u\r\n\r\n%0*u",
+                     kind, id, 8 + id % 200, (int)(8 + id % 200), id);
     else
         length = snprintf(text, sizeof(text), "GET /%c/%u HTTP/1.1\r\nHost: h\r\n\r\n", kind, id);
     if (walker->script_length + (size_t)length > sizeof(walker->script)) {
@@ -235,9 +350,16 @@ static void walk(uint64_t number)
     if (number % 2 == 1) { /* small buffers, so that they fill up */
         stage.config->buffer_size = 4096;
         stage.config->max_header_size = stage.config->max_trailer_size = 2048;
+        stage.config->write_backlog = 1024;
     }
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, NULL, "/:kind/:id", handle, NULL), 0);
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server),
+                                       &(uvhttp_route_t){.method = "POST",
+                                                         .pattern = "/b/:id",
+                                                         .handler = echo_in_pieces,
+                                                         .flags = UVHTTP_ROUTE_STREAM}),
+                     0);
     stage_listen(&stage);
     stage_shrink_send_buffer(&stage, 4096);
     memset(walkers, 0, sizeof(walkers));

@@ -138,6 +138,94 @@ static int never(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return 0;
 }
 
+/* Writes all of `large` as long as there is room. */
+static int write_pieces(uvhttp_response_t *response, void *arg)
+{
+    size_t *sent = arg;
+    while (*sent < FAULT_SITE_LARGE) {
+        int err = uvhttp_response_write(response, fault_site.large + *sent, 32768);
+        if (err != 0)
+            return err == UVHTTP_EFULL ? 0 : err;
+        *sent += 32768;
+    }
+    return uvhttp_response_end(response);
+}
+
+static int see(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_set_header(response, "X-Seen", "yes");
+}
+
+static int send_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    size_t *sent = uvhttp_request_allocate(request, sizeof(*sent));
+    if (sent == NULL)
+        return UVHTTP_ENOMEM;
+    *sent = 0;
+    uvhttp_response_on_drain(response, write_pieces, sent);
+    int err = uvhttp_response_on_send(response, see, NULL);
+    if (err == 0)
+        err = uvhttp_response_send_early_hints(response);
+    if (err == 0)
+        err = uvhttp_response_add_trailer(response, "X-Sum", "42");
+    if (err == 0)
+        err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    return err != 0 ? err : write_pieces(response, sent);
+}
+
+static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
+{
+    size_t *sent = arg;
+    (void)response;
+    *length = size < FAULT_SITE_LARGE - *sent ? size : FAULT_SITE_LARGE - *sent;
+    memcpy(buffer, fault_site.large + *sent, *length);
+    *sent += *length;
+    return 0;
+}
+
+static void free_pulled(void *arg)
+{
+    free(arg);
+    fault_site.owned--;
+}
+
+static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    size_t *sent = calloc(1, sizeof(*sent));
+    fault_site.owned++;
+    return uvhttp_response_send_pulled(response, 200, NULL, FAULT_SITE_LARGE, pull, free_pulled, sent);
+}
+
+static int send_back(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
+                     void *arg)
+{
+    (void)request;
+    (void)arg;
+    return size == 0 ? uvhttp_response_end(response) : uvhttp_response_write(response, data, size);
+}
+
+static void release_attached(void *data)
+{
+    (void)data;
+    fault_site.owned--;
+}
+
+static int echo_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const char key;
+    (void)arg;
+    fault_site.owned++;
+    int err = uvhttp_request_attach(request, &key, response, release_attached);
+    if (err == 0)
+        err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    return err != 0 ? err : uvhttp_request_on_body(request, send_back, NULL);
+}
+
 static int pass_on(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -187,23 +275,30 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
     static const struct {
         const char *method, *pattern;
         uvhttp_handler_cb handler;
+        unsigned flags;
     } routes[] = {
-        {"GET",   "/",            hello           },
-        {"GET",   "/fields",      with_fields     },
-        {NULL,    "/d/:id/*rest", describe        },
-        {"POST",  "/echo",        echo            },
-        {"GET",   "/large",       send_large      },
-        {"GET",   "/file",        send_large_file },
-        {"GET",   "/redirect",    redirect        },
-        {"GET",   "/einval",      fail_with_einval},
-        {"GET",   "/deferred",    deferred        },
-        {"GET",   "/never",       never           },
-        {"PURGE", "/",            hello           },
+        {"GET",   "/",            hello,            0                  },
+        {"GET",   "/fields",      with_fields,      0                  },
+        {NULL,    "/d/:id/*rest", describe,         0                  },
+        {"POST",  "/echo",        echo,             0                  },
+        {"GET",   "/large",       send_large,       0                  },
+        {"GET",   "/file",        send_large_file,  0                  },
+        {"GET",   "/redirect",    redirect,         0                  },
+        {"GET",   "/einval",      fail_with_einval, 0                  },
+        {"GET",   "/deferred",    deferred,         0                  },
+        {"GET",   "/never",       never,            0                  },
+        {"PURGE", "/",            hello,            0                  },
+        {"GET",   "/pieces",      send_pieces,      0                  },
+        {"GET",   "/pulled",      send_pulled,      0                  },
+        {"POST",  "/echo-pieces", echo_pieces,      UVHTTP_ROUTE_STREAM},
     };
     int err = 0;
     fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts = fault_site.owned = 0;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
-        err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler, NULL);
+        err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = routes[i].method,
+                                                                                .pattern = routes[i].pattern,
+                                                                                .handler = routes[i].handler,
+                                                                                .flags = routes[i].flags});
     if (err == 0)
         err = uvhttp_server_use(server, pass_on, NULL);
     if (err == 0)

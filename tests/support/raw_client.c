@@ -105,11 +105,33 @@ void raw_client_close(struct raw_client *client, bool reset)
     }
     free(client->data);
     free(client->out);
+    free(client->joined);
     *client = (struct raw_client){.socket = -1};
 }
 
-bool raw_client_answer(const struct raw_client *client, size_t *offset, bool bodiless,
-                       struct raw_answer *answer)
+/* Copies the data of the chunks at `from` to `to`, which has room for all of them. Bytes of the chunks, or 0 when they are not
+ * complete. */
+static size_t join_chunks(const char *from, size_t left, char *to, size_t *length)
+{
+    const char *begin = from, *end = from + left, *line_end;
+    *length = 0;
+    while ((line_end = memmem(from, (size_t)(end - from), "\r\n", 2)) != NULL) {
+        size_t size = strtoul(from, NULL, 16);
+        from = size > 0 ? line_end + 2 : line_end;
+        if (size == 0) /* the end, or trailers: an empty line follows in any case */
+            break;
+        if ((size_t)(end - from) < size + 2)
+            return 0;
+        assert_memory_equal(from + size, "\r\n", 2);
+        memcpy(to + *length, from, size);
+        *length += size;
+        from += size + 2;
+    }
+    const char *empty = line_end == NULL ? NULL : memmem(from, (size_t)(end - from), "\r\n\r\n", 4);
+    return empty == NULL ? 0 : (size_t)(empty + 4 - begin);
+}
+
+bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless, struct raw_answer *answer)
 {
     size_t left = client->received - *offset;
     if (left == 0)
@@ -127,8 +149,20 @@ bool raw_client_answer(const struct raw_client *client, size_t *offset, bool bod
     bool has_length = raw_answer_field(answer, "Content-Length", length, sizeof(length));
     if (answer->status < 200 || answer->status == 204 || answer->status == 304)
         bodiless = true;
-    else
-        assert_true(has_length);
+    char coding[32];
+    if (!bodiless && raw_answer_field(answer, "Transfer-Encoding", coding, sizeof(coding))) {
+        assert_string_equal(coding, "chunked");
+        assert_false(has_length);
+        client->joined = realloc(client->joined, left + 1);
+        assert_non_null(client->joined);
+        size_t taken =
+            join_chunks(answer->body, left - answer->head_length, client->joined, &answer->body_length);
+        answer->body = client->joined;
+        client->joined[answer->body_length] = '\0';
+        *offset += taken == 0 ? 0 : answer->head_length + taken;
+        return taken > 0;
+    }
+    assert_true(bodiless || has_length);
     if (!bodiless)
         answer->body_length = strtoul(length, NULL, 10);
     if (left - answer->head_length < answer->body_length)

@@ -16,6 +16,7 @@ struct raw_client {
     char *out; /* to be sent */
     size_t out_length;
     size_t out_sent;
+    char *joined; /* the body of the last answer in chunks */
     bool ended;
 };
 
@@ -45,9 +46,8 @@ struct raw_answer {
 };
 
 /* The answer at `*offset` of what was received, if it is complete: `*offset` moves behind it. `bodiless`: it answers a HEAD.
- * Fails the test when it is no well-formed answer. */
-bool raw_client_answer(const struct raw_client *client, size_t *offset, bool bodiless,
-                       struct raw_answer *answer);
+ * A body in chunks is put together in memory that the next call uses again. Fails the test when it is no well-formed answer. */
+bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless, struct raw_answer *answer);
 
 /* The value of a field, copied to `value`; false when the answer has none of that name. */
 bool raw_answer_field(const struct raw_answer *answer, const char *name, char *value, size_t size);
