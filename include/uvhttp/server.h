@@ -49,10 +49,10 @@ UVHTTP_EXPORT uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server);
 UVHTTP_EXPORT int uvhttp_server_route(uvhttp_server_t *server, const char *method, const char *pattern,
                                       uvhttp_handler_cb handler, void *arg);
 
-/* Adds a middleware: runs before the route's handler, in the order of adding, for every request that was understood, those
- * without a route too (they would get 404 or 405). Unless it returns UVHTTP_DECLINED the chain ends there: no handler
- * runs behind a refusal. A body has arrived by then (100 Continue was sent if the client waited for it), except for a request without
- * route whose client waits: its body is not asked for and empty. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+/* Adds a middleware: runs when the head has arrived, before the body is asked for and before the route's handler, in the order of
+ * adding, for every request that was understood, those without a route too (they would get 404 or 405). It returns UVHTTP_DECLINED to let
+ * the request pass; otherwise the chain ends there: no handler runs behind a refusal. 0 without an answer: it decides later
+ * (uvhttp_response_proceed). Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb middleware, void *arg);
 
 /* Has `release(arg)` called when the server is freed: for what belongs to handlers. Errors: UVHTTP_ENOMEM. */

@@ -105,10 +105,21 @@ void uvh_conn_rx_kept(struct uvh_conn *conn);
 /* Refuses the request at hand, or the one that has not even begun, and closes after the answer. */
 void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail);
 
-/* A middleware has let the request pass after a while: its body's turn. */
-void uvh_conn_rx_admitted(struct uvh_exchange *base);
+void uvh_conn_rx_refuse_reason(struct uvh_conn *conn, uvhttp_reason_t reason);
+typedef uvhttp_parse_result_t (*uvh_conn_rx_parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
+                                                      const uvhttp_head_limits_t *limits);
+/* Parses a head or a trailer section, with memory for as many fields as are allowed. */
+uvhttp_parse_result_t uvh_conn_rx_parse(uvh_conn_rx_parse_fn parse, struct uvh_arena *arena,
+                                        uvhttp_head_t *head, const char *data, size_t length,
+                                        const uvhttp_head_limits_t *limits, bool *out_of_memory);
+
+/* conn_body.c: the middleware has let the request pass; of its body `length` bytes are at hand. Both return how many of them are used. */
+size_t uvh_conn_body_start(struct uvh_conn *conn, char *data, size_t length);
+size_t uvh_conn_body_take(struct uvh_conn *conn, char *data, size_t length);
+/* A middleware has let the request pass after a while. */
+void uvh_conn_body_admitted(struct uvh_exchange *base);
 /* Somebody takes the body in pieces now, or again. */
-void uvh_conn_rx_read_body(struct uvh_exchange *base);
+void uvh_conn_body_read(struct uvh_exchange *base);
 
 /* conn_stream.c: responses in pieces, as struct uvh_protocol says. */
 int uvh_conn_stream_begin(struct uvh_exchange *base);

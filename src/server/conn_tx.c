@@ -144,8 +144,8 @@ static bool may_keep_alive(const struct uvh_conn *conn, const struct uvh_h1_exch
 {
     size_t most = conn->worker->server->config.max_requests_per_connection;
     /* Pieces may go out while others come in. Should the answer be over first, the connection ends all the same. */
-    bool both_ways = exchange->base.response.body.source == UVH_BODY_PIECES &&
-                     uvh_exchange_streams_body(&exchange->base);
+    bool both_ways =
+        exchange->base.response.body.source == UVH_BODY_PIECES && uvh_exchange_streams_body(&exchange->base);
     bool complete = exchange->request_complete || both_ways;
     return complete && exchange->base.request.framing.keep_alive && !exchange->base.response.close_after &&
            !conn->worker->draining && (most == 0 || conn->requests < most);
@@ -379,8 +379,8 @@ const struct uvh_protocol uvh_conn_protocol = {
     .await_room = uvh_conn_stream_await_room,
     .end = uvh_conn_stream_end,
     .interim = uvh_conn_stream_interim,
-    .admitted = uvh_conn_rx_admitted,
-    .read_body = uvh_conn_rx_read_body,
+    .admitted = uvh_conn_body_admitted,
+    .read_body = uvh_conn_body_read,
     .abandon = abandon,
     .released = released,
     .peer = peer,
