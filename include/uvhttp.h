@@ -36,6 +36,7 @@
 #include <uvhttp/request.h>
 #include <uvhttp/response.h>
 #include <uvhttp/router.h>
+#include <uvhttp/secret.h>
 #include <uvhttp/server.h>
 #include <uvhttp/static.h>
 #include <uvhttp/types.h>
