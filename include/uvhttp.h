@@ -38,6 +38,7 @@
 #include <uvhttp/router.h>
 #include <uvhttp/secret.h>
 #include <uvhttp/server.h>
+#include <uvhttp/sse.h>
 #include <uvhttp/static.h>
 #include <uvhttp/types.h>
 

@@ -1,0 +1,82 @@
+/* Server-sent events as bytes, see uvhttp/sse.h. Measured first and written then by the same functions, so that the two cannot
+ * differ. Called by users, and by whoever sends events. */
+#include <uvhttp/sse.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* `base` NULL: only measures. */
+struct output {
+    char *base;
+    size_t length;
+};
+
+static void put(struct output *output, const char *bytes, size_t length)
+{
+    if (output->base != NULL && length > 0)
+        memcpy(output->base + output->length, bytes, length);
+    output->length += length;
+}
+
+static void put_line(struct output *output, const char *name, const char *bytes, size_t length)
+{
+    put(output, name, strlen(name));
+    /* The client takes one space off, so without it a space in front of the text would be lost. */
+    put(output, ": ", 2);
+    put(output, bytes, length);
+    put(output, "\n", 1);
+}
+
+/* A line for each line of the text; a text that ends with a line end has an empty one behind it. */
+static void put_lines(struct output *output, const char *name, uvhttp_slice_t text)
+{
+    if (text.base == NULL)
+        return;
+    size_t start = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.base[i];
+        if (c != '\r' && c != '\n')
+            continue;
+        put_line(output, name, text.base + start, i - start);
+        if (c == '\r' && i + 1 < text.length && text.base[i + 1] == '\n')
+            i++;
+        start = i + 1;
+    }
+    put_line(output, name, text.base + start, text.length - start);
+}
+
+static void put_event(struct output *output, const uvhttp_sse_event_t *event)
+{
+    put_lines(output, "", event->comment);
+    put_lines(output, "id", event->id);
+    put_lines(output, "event", event->event);
+    if (event->retry > 0) {
+        char digits[sizeof "4294967295"];
+        int length = snprintf(digits, sizeof digits, "%u", (unsigned)event->retry);
+        put_line(output, "retry", digits, (size_t)length);
+    }
+    put_lines(output, "data", event->data);
+    put(output, "\n", 1);
+}
+
+static bool is_one_line(uvhttp_slice_t text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.base[i] == '\0' || text.base[i] == '\r' || text.base[i] == '\n')
+            return false;
+    }
+    return true;
+}
+
+ptrdiff_t uvhttp_sse_encode(const uvhttp_sse_event_t *event, char *out, size_t size)
+{
+    if (!is_one_line(event->id) || !is_one_line(event->event))
+        return -1;
+    struct output output = {NULL, 0};
+    put_event(&output, event);
+    if (output.length <= size) {
+        output = (struct output){out, 0};
+        put_event(&output, event);
+    }
+    return (ptrdiff_t)output.length;
+}

@@ -1,0 +1,154 @@
+/* Server-sent events: the bytes of an event, and that a client, written from WHATWG HTML section "Interpreting an event stream", reads what was
+ * meant. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/sse.h>
+
+#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
+
+static void bytes_of_an_event(void **state)
+{
+    (void)state;
+    static const struct {
+        uvhttp_sse_event_t event;
+        const char *expected;
+    } rows[] = {
+        {{.data = SLICE("hello")},                                                      "data: hello\n\n"                       },
+        {{.data = SLICE("")},                                                           "data: \n\n"                            },
+        {{.data = SLICE(" a: b")},                                                      "data:  a: b\n\n"                       },
+        {{.data = SLICE("a\nb\rc\r\nd")},                                               "data: a\ndata: b\ndata: c\ndata: d\n\n"},
+        {{.data = SLICE("a\n")},                                                        "data: a\ndata: \n\n"                   },
+        {{.data = SLICE("\r\n\r\n")},                                                   "data: \ndata: \ndata: \n\n"            },
+        {{.data = SLICE("\n\r")},                                                       "data: \ndata: \ndata: \n\n"            },
+        {{.id = SLICE("7"), .event = SLICE("tick"), .data = SLICE("x"), .retry = 2500},
+         "id: 7\nevent: tick\nretry: 2500\ndata: x\n\n"                                                                         },
+        {{.id = SLICE("")},                                                             "id: \n\n"                              },
+        {{.retry = UINT32_MAX},                                                         "retry: 4294967295\n\n"                 },
+        {{.comment = SLICE("")},                                                        ": \n\n"                                },
+        {{.comment = SLICE("still\nhere"), .data = SLICE("x")},                         ": still\n: here\ndata: x\n\n"          },
+        {{.retry = 0},                                                                  "\n"                                    },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t length = strlen(rows[i].expected);
+        assert_int_equal(uvhttp_sse_encode(&rows[i].event, NULL, 0), length);
+        char *out = malloc(length);
+        assert_non_null(out);
+        memset(out, '#', length);
+        assert_int_equal(uvhttp_sse_encode(&rows[i].event, out, length - 1), length);
+        assert_int_equal(out[0], '#');
+        assert_int_equal(uvhttp_sse_encode(&rows[i].event, out, length), length);
+        assert_memory_equal(out, rows[i].expected, length);
+        free(out);
+    }
+}
+
+static void what_would_break_a_line_is_refused(void **state)
+{
+    (void)state;
+    static const uvhttp_slice_t bad[] = {SLICE("a\nb"), SLICE("a\r"), SLICE("\0"), SLICE("\r\ndata: x")};
+    char out[64];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uvhttp_sse_event_t event = {.id = bad[i], .data = SLICE("x")};
+        assert_int_equal(uvhttp_sse_encode(&event, out, sizeof out), -1);
+        event = (uvhttp_sse_event_t){.event = bad[i], .data = SLICE("x")};
+        assert_int_equal(uvhttp_sse_encode(&event, out, sizeof out), -1);
+    }
+}
+
+/* What a client has dispatched: its type and data, and the last id. */
+struct client {
+    unsigned events;
+    char data[64];
+    size_t length;
+    char last_id[64];
+};
+
+static void client_field(struct client *client, const char *line, size_t length, bool *has_data)
+{
+    const char *colon = memchr(line, ':', length);
+    size_t name = colon != NULL ? (size_t)(colon - line) : length;
+    const char *value = colon != NULL ? colon + 1 : line + length;
+    if (value < line + length && *value == ' ')
+        value++;
+    size_t size = (size_t)(line + length - value);
+    if (name == 4 && memcmp(line, "data", 4) == 0) {
+        memcpy(client->data + client->length, value, size);
+        client->length += size;
+        client->data[client->length++] = '\n';
+        *has_data = true;
+    } else if (name == 2 && memcmp(line, "id", 2) == 0) {
+        snprintf(client->last_id, sizeof client->last_id, "%.*s", (int)size, value);
+    }
+}
+
+static void client_read(struct client *client, const char *stream, size_t length)
+{
+    bool has_data = false;
+    for (size_t start = 0, i = 0; i < length; i++) {
+        if (stream[i] != '\n')
+            continue;
+        if (i > start) {
+            client_field(client, stream + start, i - start, &has_data);
+        } else if (has_data) {
+            client->length--;
+            client->events++;
+            has_data = false;
+        }
+        start = i + 1;
+    }
+}
+
+/* Every short text of these letters arrives with its line ends as LF, as one event. */
+static void clients_read_what_was_meant(void **state)
+{
+    (void)state;
+    static const char letters[] = "a:\r\n d";
+    enum { MOST = 6, LETTERS = sizeof letters - 1 };
+    for (size_t length = 0; length <= MOST; length++) {
+        size_t count = 1;
+        for (size_t i = 0; i < length; i++)
+            count *= LETTERS;
+        for (size_t number = 0; number < count; number++) {
+            char text[MOST + 1];
+            char wanted[MOST + 1];
+            char out[128];
+            size_t wanted_length = 0;
+            struct client client = {0};
+            for (size_t i = 0, n = number; i < length; i++, n /= LETTERS)
+                text[i] = letters[n % LETTERS];
+            for (size_t i = 0; i < length; i++) {
+                if (text[i] == '\n' && i > 0 && text[i - 1] == '\r')
+                    continue;
+                wanted[wanted_length++] = text[i] == '\r' ? '\n' : text[i];
+            }
+            uvhttp_sse_event_t event = {
+                .id = SLICE("9"), .data = {text, length}
+            };
+            ptrdiff_t size = uvhttp_sse_encode(&event, out, sizeof out);
+            assert_in_range(size, 1, sizeof out);
+            client_read(&client, out, (size_t)size);
+            assert_int_equal(client.events, 1);
+            assert_int_equal(client.length, wanted_length);
+            assert_memory_equal(client.data, wanted, wanted_length);
+            assert_string_equal(client.last_id, "9");
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_of_an_event),
+        cmocka_unit_test(what_would_break_a_line_is_refused),
+        cmocka_unit_test(clients_read_what_was_meant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
