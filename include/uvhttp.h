@@ -33,6 +33,7 @@
 
 #include <uvhttp/config.h>
 #include <uvhttp/error.h>
+#include <uvhttp/multipart.h>
 #include <uvhttp/request.h>
 #include <uvhttp/response.h>
 #include <uvhttp/router.h>
