@@ -32,6 +32,7 @@
 #include <stdio.h>
 
 #include <uvhttp/config.h>
+#include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/request.h>

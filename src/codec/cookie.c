@@ -1,8 +1,10 @@
 /* Walks the pairs of a Cookie field (RFC 6265 section 5.4) without decoding anything: what a cookie's value means is known to those who set
  * it. As lenient as browsers are when they send, so that one odd cookie does not hide the others. Called by users of the parser alone. */
-#include <uvhttp/parser.h>
+#include <uvhttp/cookie.h>
 
 #include <string.h>
+
+#include <uvhttp/parser.h>
 
 #include "codec/chars.h"
 
@@ -32,4 +34,16 @@ bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice
             return true;
     }
     return false;
+}
+
+uvhttp_slice_t uvhttp_cookie_find(uvhttp_slice_t cookies, const char *name)
+{
+    size_t length = strlen(name);
+    uvhttp_slice_t found;
+    uvhttp_slice_t value;
+    while (uvhttp_cookie_next(&cookies, &found, &value)) {
+        if (found.length == length && memcmp(found.base, name, length) == 0)
+            return value;
+    }
+    return (uvhttp_slice_t){NULL, 0};
 }
