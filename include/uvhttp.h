@@ -35,6 +35,7 @@
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
 #include <uvhttp/multipart.h>
+#include <uvhttp/negotiate.h>
 #include <uvhttp/request.h>
 #include <uvhttp/response.h>
 #include <uvhttp/router.h>
