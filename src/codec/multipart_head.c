@@ -67,6 +67,10 @@ uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, boo
     *empty = p == end;
     if (*empty)
         return UVHTTP_MULTIPART_ERROR_NONE;
+    /* No line of a part begins like a delimiter (RFC 2046 section 5.1.1), or it would be one to other readers. */
+    size_t dashed = parser->delimiter_length - 2u;
+    if (end - p >= dashed && memcmp(parser->head + p, parser->delimiter + 2, dashed) == 0)
+        return UVHTTP_MULTIPART_ERROR_FIELD;
     if (parser->field_count == parser->limits.max_fields)
         return UVHTTP_MULTIPART_ERROR_TOO_MANY_FIELDS;
     while (p < end && uvh_chars_is(parser->head[p], UVH_CHAR_TOKEN))
