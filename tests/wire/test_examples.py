@@ -417,6 +417,48 @@ def test_parse_proxy_refuses(message, error):
     assert not output.endswith(b"\r\n0\r\n\r\n")
 
 
+def form(body, type="multipart/form-data; boundary=b"):
+    return (f"POST /up HTTP/1.1\r\nHost: h\r\nContent-Type: {type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+
+
+PART = b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\n"
+
+
+def test_parse_multipart(tmp_path):
+    (done,) = parse_as_its_comment_says("parse_multipart")
+    assert done == (0, lines("/up", "part 1: name=a filename=../b.txt bytes=5", "complete"), "")
+    large = raw.pattern(100_000) + b"\r\n--\r\n--a"
+    (tmp_path / "message").write_bytes(form(PART + large + b"\r\n" + PART + b"\r\n--b--\r\n") + b"another message")
+    (tmp_path / "parts").mkdir()
+    code, output, errors = parse("parse_multipart", b"", tmp_path / "message", tmp_path / "parts")
+    assert (code, errors) == (0, "")
+    assert output.decode() == lines("/up", f"part 1: name=a bytes={len(large)}", "part 2: name=a bytes=0", "complete")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()} == {"1": large, "2": b""}
+
+
+@pytest.mark.parametrize("message, error", [
+    (b"GET / HTTP/1.1\r\nHost: h\r\n", "the head is incomplete"),
+    (b"GET / HTTP/1.1\r\n\r\n", "the Host field is missing"),
+    (form(PART + b"1"), "byte 48 of the body, status 400, refused: the body ends in front of the closing delimiter"),
+    (form(PART + b"1\r\n--b--")[:-2], "byte 53 of the body, status 400, refused: the body ends in front of the closing delimiter"),
+    (form(b"x" * 2000), "byte 1024 of the body, status 413, refused: there is too much in front of the first part"),
+])
+def test_parse_multipart_refuses(tmp_path, message, error):
+    (tmp_path / "message").write_bytes(message)
+    code, _, errors = parse("parse_multipart", b"", tmp_path / "message")
+    assert code == 1 and error in errors
+
+
+def test_parse_multipart_refuses_a_large_part():
+    code, _, errors = parse("parse_multipart", form(PART + bytes(64 * 1024 * 1024 + 1)))
+    assert (code, errors) == (1, "byte 67108911 of the body, status 413, refused: a part is too large\n")
+
+
+def test_parse_multipart_says_when_a_part_cannot_be_stored(tmp_path):
+    code, _, errors = parse("parse_multipart", form(PART + b"1\r\n--b--"), "/dev/stdin", tmp_path / "missing")
+    assert (code, errors) == (1, "refused: a part cannot be stored\n")
+
+
 # The sample site
 
 

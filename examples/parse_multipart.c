@@ -1,0 +1,144 @@
+/* The parser alone: takes a form with files out of a request, while it is read, and stores its parts. No libuv, no allocation.
+ *
+ *     cc parse_multipart.c -o parse_multipart $(pkg-config --cflags --libs uvhttp_parser)
+ *     printf 'POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 84\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\nContent-Disposition: form-data; name="a"; filename="../b.txt"\r\n\r\nhello\r\n--b--\r\n' | ./parse_multipart
+ *
+ * Usage: parse_multipart [FILE [FOLDER]]. Parts go to FOLDER under their number, for a client's file name is no path to trust; without a
+ * folder they are only counted. Ends with 1 when something is refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/multipart.h>
+#include <uvhttp/parser.h>
+
+static uvhttp_multipart_t form; /* some KiB, and it must not move */
+static FILE *store;
+static unsigned long long stored;
+
+static void show(const char *what, uvhttp_slice_t text)
+{
+    if (text.base != NULL)
+        printf(" %s=%.*s", what, UVHTTP_SLICE_ARGS(text));
+}
+
+static bool open_part(const char *folder)
+{
+    printf("part %u:", (unsigned)form.part_count);
+    show("name", form.part.name);
+    show("filename", form.part.filename);
+    show("type", form.part.type);
+    stored = 0;
+    if (folder == NULL)
+        return true;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%u", folder, (unsigned)form.part_count);
+    store = fopen(path, "wb");
+    return store != NULL;
+}
+
+static bool store_data(uvhttp_slice_t data)
+{
+    stored += data.length;
+    return store == NULL || fwrite(data.base, 1, data.length, store) == data.length;
+}
+
+static bool close_part(void)
+{
+    bool good = store == NULL || fclose(store) == 0;
+    store = NULL;
+    printf(" bytes=%llu\n", stored);
+    return good;
+}
+
+/* All that a piece of the body brings; false when it is refused or cannot be stored. */
+static bool take(uvhttp_slice_t piece, const char *folder)
+{
+    for (;;) {
+        uvhttp_slice_t data;
+        bool good = true;
+        switch (uvhttp_multipart_next(&form, &piece, &data)) {
+        case UVHTTP_MULTIPART_MORE:
+            return true;
+        case UVHTTP_MULTIPART_PART:
+            good = open_part(folder);
+            break;
+        case UVHTTP_MULTIPART_DATA:
+            good = store_data(data);
+            break;
+        case UVHTTP_MULTIPART_PART_END:
+            good = close_part();
+            break;
+        case UVHTTP_MULTIPART_END:
+            puts("complete");
+            break;
+        case UVHTTP_MULTIPART_BAD:
+            return false;
+        }
+        if (!good)
+            return false;
+    }
+}
+
+static int fail(const char *why)
+{
+    fprintf(stderr, "refused: %s\n", why);
+    return 1;
+}
+
+/* The body: `first` has come with the head, the rest is read; `left` bytes belong to it. */
+static int read_form(FILE *file, uvhttp_slice_t first, uint64_t left, const char *folder)
+{
+    char buffer[4096];
+    uvhttp_slice_t piece = first;
+    for (;;) {
+        piece.length = piece.length < left ? piece.length : (size_t)left;
+        left -= piece.length;
+        bool taken = take(piece, folder);
+        if (!taken && form.error == UVHTTP_MULTIPART_ERROR_NONE)
+            return fail("a part cannot be stored");
+        if (!taken || left == 0)
+            break;
+        piece = (uvhttp_slice_t){buffer, fread(buffer, 1, sizeof buffer, file)};
+        if (piece.length == 0)
+            break;
+    }
+    if (uvhttp_multipart_finish(&form))
+        return 0;
+    fprintf(stderr, "byte %llu of the body, status %d, ", (unsigned long long)form.error_offset,
+            uvhttp_multipart_error_status(form.error));
+    return fail(uvhttp_multipart_error_text(form.error));
+}
+
+int main(int argc, char **argv)
+{
+    static char buffer[16384];
+    const uvhttp_head_limits_t limits = {.max_size = sizeof buffer, .max_target = 8192, .max_fields = 32};
+    const uvhttp_multipart_limits_t form_limits = {.max_part_size = 64 * 1024 * 1024};
+    uvhttp_head_t head;
+    uvhttp_framing_t framing;
+    uvhttp_slice_t boundary;
+    FILE *file = argc > 1 ? fopen(argv[1], "rb") : stdin;
+    if (file == NULL)
+        return fail("the file cannot be opened");
+    size_t length = fread(buffer, 1, sizeof buffer, file);
+    uvhttp_head_init(&head, NULL, 0);
+    uvhttp_parse_result_t result = uvhttp_request_head_parse(&head, buffer, length, &limits);
+    if (result == UVHTTP_PARSE_MORE)
+        return fail("the head is incomplete");
+    uvhttp_reason_t reason =
+        result == UVHTTP_PARSE_BAD ? head.reason : uvhttp_request_framing(&head, &framing);
+    if (reason != UVHTTP_REASON_NONE)
+        return fail(uvhttp_reason_text(reason));
+    printf("%.*s\n", UVHTTP_SLICE_ARGS(framing.path));
+
+    const uvhttp_field_t *type = uvhttp_head_find(&head, UVHTTP_FIELD_CONTENT_TYPE);
+    if (type == NULL ||
+        !uvhttp_multipart_boundary((uvhttp_slice_t){head.base + type->value_offset, type->value_length},
+                                   &boundary)) {
+        puts("no form with files");
+        return 0;
+    }
+    uvhttp_multipart_init(&form, boundary, &form_limits);
+    return read_form(file, (uvhttp_slice_t){buffer + head.size, length - head.size}, framing.content_length,
+                     argc > 2 ? argv[2] : NULL);
+}
