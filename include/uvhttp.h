@@ -25,7 +25,8 @@
  * UVHTTP_ENOMEM, NULL or 0.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
- * config.h (limits), parser.h (the parser alone, no libuv). */
+ * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), config.h (limits), parser.h (the
+ * parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 

@@ -269,15 +269,18 @@ def test_parser_examples_compile_as_they_say(prefix, library_folder, tmp_path, s
     assert "/seen" in run(tmp_path / source.stem, tmp_path / "message", env=environment)
 
 
-@pytest.mark.parametrize("language, name, program", [("c", "tour.c", "tour"), ("cpp", "tour.cpp", "tour-cpp")])
-def test_tour_of_the_parser(prefix, library_folder, tmp_path, language, name, program):
-    """The blocks of docs/parser.md are a program that prints what the page says."""
-    page = (ROOT / "docs/parser.md").read_text()
+@pytest.mark.parametrize("page, languages, language, name, program", [
+    ("parser.md", ["c", "cpp"], "c", "tour.c", "tour"), ("parser.md", ["c", "cpp"], "cpp", "tour.cpp", "tour-cpp"),
+    ("forms.md", ["c"], "c", "forms.c", "forms"),
+])
+def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, languages, language, name, program):
+    """The blocks of the page in one language are a program that prints what the page says."""
+    page = (ROOT / "docs" / page).read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     output = [text for kind, text in blocks if kind == "text"]
-    assert {kind for kind, _ in blocks} == {"c", "cpp", "text"} and len(output) == 2
+    assert {kind for kind, _ in blocks} == {*languages, "text"} and len(output) == len(languages)
     (tmp_path / name).write_text("\n".join(text for kind, text in blocks if kind == language))
     environment = parser_environment(library_folder)
     line, = re.findall(rf"^    (c\S+ -std=\S+ {re.escape(name)} .*)$", page, re.M)
     compile_as_told(line, tmp_path, environment)
-    assert run(tmp_path / program, env=environment).replace("\r", "") == output[language == "cpp"]
+    assert run(tmp_path / program, env=environment).replace("\r", "") == output[languages.index(language)]
