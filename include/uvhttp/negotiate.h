@@ -20,8 +20,8 @@ extern "C" {
 #endif
 
 /* Accept (section 12.5.1): `offers` are media types, with parameters if need be ("text/html;charset=utf-8"). The most specific range that
- * holds an offer counts for it: type/subtype with parameters, all of which the offer must have, then type/subtype, any subtype of the type, anything. Case does
- * not matter, in values of parameters neither. A field that is absent, or has no element that is well-formed, accepts everything.
+ * holds an offer counts for it: type/subtype before any subtype of a type before anything, and among those the one with more parameters, all of
+ * which the offer must have. Case does not matter, in values of parameters neither. A field that is absent, or has no element that is well-formed, accepts everything.
  * The index, or -1 when nothing is accepted. */
 UVHTTP_EXPORT ptrdiff_t uvhttp_negotiate_type(uvhttp_slice_t accept, const char *const *offers, size_t count);
 

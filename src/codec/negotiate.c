@@ -161,6 +161,7 @@ static bool split_type(uvhttp_slice_t text, uvhttp_slice_t *type, uvhttp_slice_t
 
 static int type_nearness(const struct element *element, uvhttp_slice_t offer)
 {
+    enum { KIND = 1 << 20 }; /* the kind of range counts first, then its parameters */
     uvhttp_slice_t wanted[2];
     uvhttp_slice_t offered[2];
     uvhttp_slice_t front = uvh_parameter_front(&offer);
@@ -173,9 +174,8 @@ static int type_nearness(const struct element *element, uvhttp_slice_t offer)
     if (!split_type(front, &offered[0], &offered[1]) || !(any_type || equals(wanted[0], offered[0])) ||
         !(any_subtype || equals(wanted[1], offered[1])) || !has_all_parameters(offer, element->parameters))
         return 0;
-    /* A range has fewer parameters than its field has bytes, and a field fewer than an int can count. */
-    int parameters = (int)element->parameter_count;
-    return (any_type ? 1 : any_subtype ? 2 : 3) + 3 * parameters;
+    size_t parameters = element->parameter_count < KIND ? element->parameter_count : KIND - 1;
+    return (any_type ? 1 : any_subtype ? 2 : 3) * KIND + (int)parameters;
 }
 
 static uvhttp_slice_t without_x(uvhttp_slice_t coding)

@@ -164,35 +164,33 @@ static void parts(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {PART "1" END,                                                             "[a:1]end"                         },
-        {PART "" END,                                                              "[a:]end"                          },
-        {PART "1\r\n" PART "2" END,                                                "[a:1][a:2]end"                    },
-        {PART "\r\n" END,                                                          "[a:\r\n]end"                      },
-        {PART "--" END,                                                            "[a:--]end"                        },
-        {PART "line\r\nline\r\n" END,                                              "[a:line\r\nline\r\n]end"          },
- /* A delimiter right behind the empty line: a part without data. */
-        {PART "--b--\r\n",                                                         "[a:]end"                          },
-        {PART PART "2" END,                                                        "[a:][a:2]end"                     },
- /* Nearly a delimiter. */
-        {PART "\r\n--\r\n--c\r\r\n-\r\n--" END,                                    "[a:\r\n--\r\n--c\r\r\n-\r\n--]end"},
-        {PART "\r" END,                                                            "[a:\r]end"                        },
-        {PART "x--b" END,                                                          "[a:x--b]end"                      },
-        {PART "\n--b" END,                                                         "[a:\n--b]end"                     },
-        {PART "-\r\n-" END,                                                        "[a:-\r\n-]end"                    },
-        {PART "--c" END,                                                           "[a:--c]end"                       },
- /* Nothing in it, as browsers send a form without fields. */
-        {"--b--\r\n",                                                              "end"                              },
-        {"--b--",                                                                  "end"                              },
-        {"\r\n--b--",                                                              "end"                              },
- /* What stands outside is skipped. */
-        {"for old\r\n--\r\nprograms\r\n" PART "1" END "the rest\r\n--b\r\n",       "[a:1]end"                         },
-        {"x--b\r\n" PART "1" END,                                                  "[a:1]end"                         },
-        {PART "1\r\n--b--",                                                        "[a:1]end"                         },
-        {PART "1\r\n--b-- \t",                                                     "[a:1]end"                         },
-        {PART "1\r\n--b-- \t\r\n\r",                                               "[a:1]end"                         },
- /* White space behind a boundary is for mail that was changed on its way. */
-        {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1\r\n--b\t--\r\n", "[a:1!DELIMITER@54"                },
-        {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1" END,            "[a:1]end"                         },
+        {PART "1" END,                                                             "[a:1]end"               },
+        {PART "" END,                                                              "[a:]end"                },
+        {PART "1\r\n" PART "2" END,                                                "[a:1][a:2]end"          },
+        {PART "\r\n" END,                                                          "[a:\r\n]end"            },
+        {PART "--" END,                                                            "[a:--]end"              },
+        {PART "line\r\nline\r\n" END,                                              "[a:line\r\nline\r\n]end"},
+        {PART "--b--\r\n",                                                         "[a:]end"                }, /* A delimiter right behind the empty line: a part without data. */
+        {PART PART "2" END,                                                        "[a:][a:2]end"           },
+        {PART "\r\n--\r\n--c\r\r\n-\r\n--" END,
+         "[a:\r\n--\r\n--c\r\r\n-\r\n--]end"                                                                }, /* Nearly a delimiter. */
+        {PART "\r" END,                                                            "[a:\r]end"              },
+        {PART "x--b" END,                                                          "[a:x--b]end"            },
+        {PART "\n--b" END,                                                         "[a:\n--b]end"           },
+        {PART "-\r\n-" END,                                                        "[a:-\r\n-]end"          },
+        {PART "--c" END,                                                           "[a:--c]end"             },
+        {"--b--\r\n",                                                              "end"                    }, /* Nothing in it, as browsers send a form without fields. */
+        {"--b--",                                                                  "end"                    },
+        {"\r\n--b--",                                                              "end"                    },
+        {"for old\r\n--\r\nprograms\r\n" PART "1" END "the rest\r\n--b\r\n",
+         "[a:1]end"                                                                                         }, /* What stands outside is skipped. */
+        {"x--b\r\n" PART "1" END,                                                  "[a:1]end"               },
+        {PART "1\r\n--b--",                                                        "[a:1]end"               },
+        {PART "1\r\n--b-- \t",                                                     "[a:1]end"               },
+        {PART "1\r\n--b-- \t\r\n\r",                                               "[a:1]end"               },
+        {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1\r\n--b\t--\r\n",
+         "[a:1!DELIMITER@54"                                                                                }, /* White space behind a boundary is for mail that was changed on its way. */
+        {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1" END,            "[a:1]end"               },
     };
     CHECK(rows);
 }
@@ -209,8 +207,8 @@ static void what_a_part_says(void **state)
         {DISPOSITION("form-data; name=\"a;b=c\"; filename=\"d, e.txt\""),                                    "[a;b=c|d, e.txt:]end"         },
         {DISPOSITION("form-data; name=\"J\xc3\xbcrgen\""),                                                   "[J\xc3\xbcrgen:]end"          },
         {DISPOSITION("form-data; filename=\"b\"; name=\"a\""),                                               "[a|b:]end"                    },
- /* As browsers write quotes and line ends, and as others do. */
-        {DISPOSITION("form-data; name=\"a%22b%0D%0Ac\""),                                                    "[a\"b\r\nc:]end"              },
+        {DISPOSITION("form-data; name=\"a%22b%0D%0Ac\""),
+         "[a\"b\r\nc:]end"                                                                                                                  }, /* As browsers write quotes and line ends, and as others do. */
         {DISPOSITION("form-data; name=\"100%, 50%2, %41 %20%0d%\""),                                         "[100%, 50%2, %41 %20%0d%:]end"},
         {DISPOSITION("form-data; name=\"a\\\"b\\\\c\"; filename=\"\\\"\""),                                  "[a\"b\\c|\":]end"             },
         {DISPOSITION("form-data; name=a%22b"),                                                               "[a%22b:]end"                  },

@@ -25,9 +25,11 @@ static void what_is_written(void **state)
         {{.name = "a", .value = "\"b=c\""},                                                      "a=\"b=c\""                                },
         {{.name = "!#$%&'*+-.^_`|~0Az", .value = "!#$%&'()*+-./09:<=>?@AZ[]^_`az{|}~"},
          "!#$%&'*+-.^_`|~0Az=!#$%&'()*+-./09:<=>?@AZ[]^_`az{|}~"                                                                            },
- /* RFC 6265 section 3.1 */
-        {{.name = "SID", .value = "31d4d96e407aad42", .path = "/", .domain = "example.com"},
-         "SID=31d4d96e407aad42; Domain=example.com; Path=/"                                                                                 },
+        {{.name = "SID",
+          .value = "31d4d96e407aad42",
+          .path = "/",
+          .domain = "example.com"},                                                     /* RFC 6265 section 3.1 */
+         "SID=31d4d96e407aad42; Domain=example.com; Path=/"                                     },
         {{.name = "lang", .value = "en-US", .expires = 1623233894},
          "lang=en-US; Expires=Wed, 09 Jun 2021 10:18:14 GMT"                                                                                },
         {{.name = "a", .max_age = 3600},                                                         "a=; Max-Age=3600"                         },
