@@ -94,7 +94,8 @@ static bool search(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_sli
     const char *end = start + input->length;
     const char *p = start;
     const char *cr;
-    while (p < end && (cr = memchr(p, '\r', (size_t)(end - p))) != NULL) {
+    /* Looked at first, so that a body of nothing but CR costs no call for each. */
+    while (p < end && (cr = *p == '\r' ? p : memchr(p, '\r', (size_t)(end - p))) != NULL) {
         size_t left = (size_t)(end - cr);
         size_t same = common_length(cr, parser->delimiter, smaller(left, parser->delimiter_length));
         if (same == parser->delimiter_length || same == left) {

@@ -186,7 +186,8 @@ uvhttp_cookie_error_t uvhttp_cookie_write(const uvhttp_cookie_t *cookie, char *o
     *length = needed - 1;
     if (needed > size)
         return UVHTTP_COOKIE_FULL;
-    output = (struct output){out, 0};
+    output.base = out;
+    output.length = 0;
     put_cookie(&output, cookie, value);
     return UVHTTP_COOKIE_OK;
 }

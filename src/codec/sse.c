@@ -75,7 +75,8 @@ ptrdiff_t uvhttp_sse_encode(const uvhttp_sse_event_t *event, char *out, size_t s
     struct output output = {NULL, 0};
     put_event(&output, event);
     if (output.length <= size) {
-        output = (struct output){out, 0};
+        output.base = out;
+        output.length = 0;
         put_event(&output, event);
     }
     return (ptrdiff_t)output.length;
