@@ -1,0 +1,390 @@
+/* Two buffers: one is being filled under a lock that is held for one copy, the other is being written without any lock, and they change
+ * places when the second one is done. */
+#include "platform/line_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <uvhttp/error.h>
+
+enum {
+    RETRY_MS = 250, /* between tries when the target takes nothing; also how soon the end is noticed then */
+    MOST_PER_WRITE = 1 << 20,
+    FILE_MODE = 0640, /* who asked for what is nobody else's business */
+};
+
+struct uvh_line_writer {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+
+    /* Under the lock. */
+    char *filling;
+    size_t filled;
+    uint64_t filled_lines;
+    uint64_t missing; /* dropped since the last notice */
+    struct uvh_line_writer_counts counts;
+    bool urgent;   /* do not wait for flush_ms */
+    bool reopen;   /* asked for and not done yet */
+    bool stopping; /* write what there is, then end */
+
+    /* The thread's own. */
+    char *writing;
+    size_t size; /* of what is in `writing` */
+    size_t done;
+    uint64_t lines;
+    int descriptor;
+    bool regular; /* writing to it does not wait for a reader */
+    bool failing; /* and it has been reported */
+
+    /* Fixed. */
+    size_t capacity;
+    uint64_t flush_ms;
+    uvh_line_writer_notice_cb notice;
+    void *notice_arg;
+    uvhttp_log_cb log;
+    void *log_arg;
+    const uvhttp_allocator_t *allocator;
+    char path[];
+};
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void
+report(struct uvh_line_writer *writer, uvhttp_log_level_t level, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+    if (writer->log == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    writer->log(level, message, writer->log_arg);
+}
+
+/* ---- the target ---- */
+
+/* A FIFO is opened for both directions: that needs no reader, and a reader that goes away is no error. */
+static int open_target(const char *path, int *descriptor, bool *regular)
+{
+    struct stat facts;
+    int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int opened = -1;
+    if (strcmp(path, "-") == 0)
+        opened = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    else if (stat(path, &facts) == 0 && S_ISFIFO(facts.st_mode))
+        opened = open(path, O_RDWR | flags, FILE_MODE);
+    else
+        opened = open(path, O_WRONLY | flags, FILE_MODE);
+    if (opened < 0)
+        return -errno;
+    if (fstat(opened, &facts) != 0) {
+        int err = -errno;
+        close(opened);
+        return err;
+    }
+    *descriptor = opened;
+    *regular = S_ISREG(facts.st_mode);
+    return 0;
+}
+
+/* What is to be written now: lines to a regular file as they are; to anything else little enough that a target that is ready takes it without
+ * making us wait, since standard output may not be set to non-blocking (others may share it). */
+static size_t portion(const struct uvh_line_writer *writer)
+{
+    size_t size = writer->size - writer->done;
+    size_t most = writer->regular ? (size_t)MOST_PER_WRITE : (size_t)PIPE_BUF;
+    return size < most ? size : most;
+}
+
+/* Bytes written, or a negative errno; -EAGAIN when the target did not become ready for RETRY_MS. */
+static ssize_t write_some(struct uvh_line_writer *writer)
+{
+    struct pollfd target = {.fd = writer->descriptor, .events = POLLOUT};
+    if (!writer->regular && poll(&target, 1, RETRY_MS) <= 0)
+        return -EAGAIN;
+    ssize_t count = write(writer->descriptor, writer->writing + writer->done, portion(writer));
+    return count < 0 ? -errno : count;
+}
+
+/* ---- the thread ---- */
+
+/* Waits on `wake`, with the lock held, for so long at most, or until reopening or the end is asked for; `or_urgent`: or until lines should not
+ * wait any longer. */
+static void wait_for(struct uvh_line_writer *writer, uint64_t ms, bool or_urgent)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)(ms / 1000);
+    end.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    int result = 0;
+    while (result == 0 && !writer->reopen && !writer->stopping && !(or_urgent && writer->urgent))
+        result = pthread_cond_timedwait(&writer->wake, &writer->lock, &end);
+}
+
+/* A new file begins with a whole line: one that was cut off is written again. */
+static void begin_line_again(struct uvh_line_writer *writer)
+{
+    while (writer->done > 0 && writer->writing[writer->done - 1] != '\n')
+        writer->done--;
+}
+
+static void reopen_if_asked(struct uvh_line_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    bool asked = writer->reopen;
+    writer->reopen = false;
+    pthread_mutex_unlock(&writer->lock);
+    if (!asked)
+        return;
+    int descriptor;
+    bool regular;
+    int err = open_target(writer->path, &descriptor, &regular);
+    if (err != 0) {
+        report(writer, UVHTTP_LOG_ERROR, "log %s cannot be opened again: %s; the old file stays in use",
+               writer->path, uvhttp_strerror(err));
+        return;
+    }
+    close(writer->descriptor);
+    writer->descriptor = descriptor;
+    writer->regular = regular;
+    begin_line_again(writer);
+}
+
+static bool is_stopping(struct uvh_line_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    bool stopping = writer->stopping;
+    pthread_mutex_unlock(&writer->lock);
+    return stopping;
+}
+
+/* The target took nothing: says so once and waits a little. False when the writer is being closed and has waited long enough. */
+static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_left)
+{
+    if (err != -EAGAIN && !writer->failing) {
+        report(writer, UVHTTP_LOG_ERROR, "log %s: %s; trying until it works", writer->path,
+               uvhttp_strerror(err));
+        writer->failing = true;
+    }
+    if (is_stopping(writer) && (writer->failing || (*tries_left)-- == 0))
+        return false;
+    if (err != -EAGAIN) { /* otherwise poll has waited */
+        pthread_mutex_lock(&writer->lock);
+        wait_for(writer, RETRY_MS, false);
+        pthread_mutex_unlock(&writer->lock);
+    }
+    reopen_if_asked(writer);
+    return true;
+}
+
+/* Writes the whole buffer, however long that takes. False when it gave up because the writer is being closed. */
+static bool write_all(struct uvh_line_writer *writer)
+{
+    const unsigned tries = UVH_LINE_WRITER_PATIENCE_MS / RETRY_MS;
+    unsigned tries_left = tries;
+    while (writer->done < writer->size) {
+        ssize_t count = write_some(writer);
+        if (count == -EINTR)
+            continue;
+        if (count <= 0) {
+            if (!try_again(writer, count == 0 ? -EIO : (int)count, &tries_left))
+                return false;
+            continue;
+        }
+        writer->done += (size_t)count;
+        tries_left = tries;
+        if (writer->failing)
+            report(writer, UVHTTP_LOG_INFO, "log %s is written again", writer->path);
+        writer->failing = false;
+    }
+    return true;
+}
+
+/* With the lock held: takes what was filled, with the notice of what is missing behind it. */
+static void change_places(struct uvh_line_writer *writer)
+{
+    char *filled = writer->filling;
+    writer->filling = writer->writing;
+    writer->writing = filled;
+    writer->size = writer->filled;
+    writer->lines = writer->filled_lines;
+    writer->done = 0;
+    if (writer->missing > 0) /* there is room for it behind `capacity` */
+        writer->size += writer->notice(writer->missing, writer->writing + writer->size, writer->notice_arg);
+    writer->filled = 0;
+    writer->filled_lines = 0;
+    writer->missing = 0;
+    writer->urgent = false;
+}
+
+/* The writer is being closed and its target takes nothing: what waits is lost, a line that was cut off included. */
+static void give_up(struct uvh_line_writer *writer)
+{
+    uint64_t complete = 0;
+    for (size_t i = 0; i < writer->done; i++)
+        complete += writer->writing[i] == '\n';
+    pthread_mutex_lock(&writer->lock);
+    uint64_t lost = writer->lines - complete + writer->filled_lines;
+    writer->counts.written += complete;
+    writer->counts.dropped += lost;
+    pthread_mutex_unlock(&writer->lock);
+    report(writer, UVHTTP_LOG_ERROR, "log %s: %llu lines lost at the end", writer->path,
+           (unsigned long long)lost);
+}
+
+static void *run(void *arg)
+{
+    struct uvh_line_writer *writer = arg;
+    bool stopping = false;
+    while (!stopping) {
+        pthread_mutex_lock(&writer->lock);
+        writer->counts.written += writer->lines;
+        writer->lines = 0;
+        while (writer->filled == 0 && writer->missing == 0 && !writer->reopen && !writer->stopping)
+            pthread_cond_wait(&writer->wake, &writer->lock);
+        wait_for(writer, writer->flush_ms, true);
+        stopping = writer->stopping;
+        change_places(writer);
+        pthread_mutex_unlock(&writer->lock);
+        if (!write_all(writer)) {
+            give_up(writer);
+            return NULL;
+        }
+        reopen_if_asked(writer); /* behind the lines of before */
+    }
+    return NULL;
+}
+
+/* ---- from outside ---- */
+
+void uvh_line_writer_put(struct uvh_line_writer *writer, const char *line, size_t length)
+{
+    pthread_mutex_lock(&writer->lock);
+    /* After a drop the room that is left stays unused until the notice is written: lines keep their order around it. */
+    if (writer->missing > 0 || length > writer->capacity - writer->filled) {
+        if (writer->missing++ == 0) {
+            writer->urgent = true;
+            pthread_cond_signal(&writer->wake);
+        }
+        writer->counts.dropped++;
+        pthread_mutex_unlock(&writer->lock);
+        return;
+    }
+    size_t before = writer->filled;
+    memcpy(writer->filling + before, line, length);
+    writer->filled = before + length;
+    writer->filled_lines++;
+    bool half = before < writer->capacity / 2 && writer->filled >= writer->capacity / 2;
+    if (half)
+        writer->urgent = true;
+    if (half || before == 0)
+        pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+void uvh_line_writer_reopen(struct uvh_line_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    writer->reopen = true;
+    pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+struct uvh_line_writer_counts uvh_line_writer_counts(struct uvh_line_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    struct uvh_line_writer_counts counts = writer->counts;
+    pthread_mutex_unlock(&writer->lock);
+    return counts;
+}
+
+static void release(struct uvh_line_writer *writer)
+{
+    const uvhttp_allocator_t *allocator = writer->allocator;
+    if (writer->filling != NULL)
+        allocator->release(writer->filling, allocator->context);
+    if (writer->writing != NULL)
+        allocator->release(writer->writing, allocator->context);
+    allocator->release(writer, allocator->context);
+}
+
+void uvh_line_writer_close(struct uvh_line_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    pthread_mutex_lock(&writer->lock);
+    writer->stopping = true;
+    pthread_cond_signal(&writer->wake);
+    pthread_mutex_unlock(&writer->lock);
+    pthread_join(writer->thread, NULL);
+    pthread_cond_destroy(&writer->wake);
+    pthread_mutex_destroy(&writer->lock);
+    close(writer->descriptor);
+    release(writer);
+}
+
+/* The thread takes no signals: they are for the program's own threads, and SIGPIPE becomes an error to report. */
+static int start_thread(struct uvh_line_writer *writer)
+{
+    sigset_t all, before;
+    pthread_condattr_t attributes;
+    pthread_mutex_init(&writer->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&writer->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = pthread_create(&writer->thread, NULL, run, writer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -err;
+}
+
+int uvh_line_writer_open(struct uvh_line_writer **writer, const struct uvh_line_writer_config *config)
+{
+    const uvhttp_allocator_t *allocator = config->allocator;
+    size_t path_size = strlen(config->path) + 1;
+    *writer = NULL;
+    struct uvh_line_writer *opened = allocator->allocate(sizeof(*opened) + path_size, allocator->context);
+    if (opened == NULL)
+        return UVHTTP_ENOMEM;
+    *opened = (struct uvh_line_writer){.capacity = config->buffer_size,
+                                       .flush_ms = config->flush_ms,
+                                       .notice = config->notice,
+                                       .notice_arg = config->notice_arg,
+                                       .log = config->log,
+                                       .log_arg = config->log_arg,
+                                       .allocator = allocator};
+    memcpy(opened->path, config->path, path_size);
+    size_t size = config->buffer_size + UVH_LINE_WRITER_NOTICE_SIZE;
+    opened->filling = allocator->allocate(size, allocator->context);
+    if (opened->filling != NULL)
+        opened->writing = allocator->allocate(size, allocator->context);
+    int err = opened->writing == NULL ? UVHTTP_ENOMEM
+                                      : open_target(opened->path, &opened->descriptor, &opened->regular);
+    if (err == 0 && (err = start_thread(opened)) != 0)
+        close(opened->descriptor);
+    if (err != 0) {
+        release(opened);
+        return err;
+    }
+    *writer = opened;
+    return 0;
+}

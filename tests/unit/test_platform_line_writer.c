@@ -1,0 +1,424 @@
+/* The writer of lines: order, whole lines, drops that are counted and noted in their place, full disks, readers that do not read, and
+ * several threads at once (for ThreadSanitizer). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+#include "platform/line_writer.h"
+#include "support/fault_heap.h"
+
+enum { BUFFER = 4096, THREADS = 4, LINES_PER_THREAD = 2000, MESSAGES = 16 };
+
+static struct fault_heap heap;
+static char folder[64];
+static char path[96];
+
+/* What the writer has said, from its thread. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    int count;
+    char text[MESSAGES][256];
+    uvhttp_log_level_t level[MESSAGES];
+} said = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+
+static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&said.lock);
+    if (said.count < MESSAGES) {
+        snprintf(said.text[said.count], sizeof(said.text[0]), "%s", message);
+        said.level[said.count] = level;
+        said.count++;
+    }
+    pthread_cond_broadcast(&said.more);
+    pthread_mutex_unlock(&said.lock);
+}
+
+static void wait_until_said(int count)
+{
+    pthread_mutex_lock(&said.lock);
+    while (said.count < count)
+        pthread_cond_wait(&said.more, &said.lock);
+    pthread_mutex_unlock(&said.lock);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    fault_heap_init(&heap);
+    said.count = 0;
+    snprintf(folder, sizeof(folder), "/tmp/line_writer_XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/log", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command) != 0 || atomic_load(&heap.live) != 0 ? -1 : 0;
+}
+
+static size_t notice(uint64_t count, char out[UVH_LINE_WRITER_NOTICE_SIZE], void *arg)
+{
+    (void)arg;
+    return (size_t)snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "dropped %llu\n", (unsigned long long)count);
+}
+
+static struct uvh_line_writer *open_writer(const char *target, size_t buffer, uint64_t flush_ms)
+{
+    struct uvh_line_writer *writer;
+    struct uvh_line_writer_config config = {.path = target,
+                                            .buffer_size = buffer,
+                                            .flush_ms = flush_ms,
+                                            .notice = notice,
+                                            .log = on_log,
+                                            .allocator = &heap.allocator};
+    assert_int_equal(uvh_line_writer_open(&writer, &config), 0);
+    return writer;
+}
+
+static void put_number(struct uvh_line_writer *writer, unsigned number)
+{
+    char line[32];
+    int length = snprintf(line, sizeof(line), "line %07u\n", number); /* 13 bytes */
+    uvh_line_writer_put(writer, line, (size_t)length);
+}
+
+/* The file as text; the caller frees it. */
+static char *content(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    assert_non_null(file);
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 20) - 1, file) < (1 << 20) - 1);
+    fclose(file);
+    return text;
+}
+
+static void wait_until_written(struct uvh_line_writer *writer, uint64_t count)
+{
+    while (uvh_line_writer_counts(writer).written < count)
+        poll(NULL, 0, 1);
+}
+
+/* Walks "line N" and "dropped N" and checks that numbers go up by one, those dropped included. Returns the number after the last. */
+static unsigned check_sequence(const char *text, unsigned *notices)
+{
+    unsigned next = 0;
+    *notices = 0;
+    while (*text != '\0') {
+        unsigned number;
+        if (sscanf(text, "line %7u", &number) == 1) {
+            assert_int_equal(number, next);
+            next++;
+        } else {
+            assert_int_equal(sscanf(text, "dropped %u", &number), 1);
+            assert_true(number > 0);
+            next += number;
+            ++*notices;
+        }
+        text = strchr(text, '\n');
+        assert_non_null(text);
+        text++;
+    }
+    return next;
+}
+
+static void lines_arrive_in_order_and_closing_writes_the_rest(void **state)
+{
+    (void)state;
+    unsigned notices;
+    struct uvh_line_writer *writer = open_writer(path, 1 << 20, 3600000);
+    for (unsigned i = 0; i < 1000; i++)
+        put_number(writer, i);
+    uvh_line_writer_close(writer);
+    char *text = content(path);
+    assert_int_equal(strlen(text), 13000);
+    assert_int_equal(check_sequence(text, &notices), 1000);
+    assert_int_equal(notices, 0);
+    assert_int_equal(said.count, 0);
+    free(text);
+}
+
+static void a_line_does_not_wait_longer_than_flush_ms(void **state)
+{
+    (void)state;
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
+    put_number(writer, 0);
+    wait_until_written(writer, 1);
+    char *text = content(path);
+    assert_string_equal(text, "line 0000000\n");
+    free(text);
+    uvh_line_writer_close(writer);
+}
+
+static void a_half_full_buffer_is_written_at_once(void **state)
+{
+    (void)state;
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 3600000);
+    for (unsigned i = 0; i < BUFFER / 2 / 13 + 1; i++)
+        put_number(writer, i);
+    wait_until_written(writer, BUFFER / 2 / 13 + 1);
+    uvh_line_writer_close(writer);
+}
+
+static void it_appends_and_others_may_not_read(void **state)
+{
+    (void)state;
+    struct stat facts;
+    for (unsigned i = 0; i < 2; i++) {
+        struct uvh_line_writer *writer = open_writer(path, BUFFER, 1000);
+        put_number(writer, i);
+        uvh_line_writer_close(writer);
+    }
+    char *text = content(path);
+    assert_string_equal(text, "line 0000000\nline 0000001\n");
+    free(text);
+    assert_int_equal(stat(path, &facts), 0);
+    assert_int_equal(facts.st_mode & 0137, 0);
+}
+
+/* A pipe that nobody reads: putting never waits, what finds no room is counted, and when somebody reads the notice says how many. */
+static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
+{
+    (void)state;
+    enum { PUT = 100000 };
+    assert_int_equal(mkfifo(path, 0600), 0);
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
+    for (unsigned i = 0; i < PUT; i++)
+        put_number(writer, i);
+    struct uvh_line_writer_counts counts = uvh_line_writer_counts(writer);
+    assert_true(counts.dropped > PUT / 2);
+    assert_true(counts.written + counts.dropped <= PUT);
+
+    /* Reads until all there was has come out, and lines that are put now behind it. */
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    char *text = calloc(1, 1 << 21);
+    assert_non_null(text);
+    size_t length = 0;
+    unsigned next = PUT;
+    while (next < PUT + 3 || counts.written + counts.dropped < next) {
+        if (counts.written + counts.dropped == next)
+            put_number(writer, next++);
+        struct pollfd ready = {.fd = reader, .events = POLLIN};
+        if (poll(&ready, 1, 1) > 0) {
+            ssize_t count = read(reader, text + length, 4096);
+            assert_true(count > 0);
+            length += (size_t)count;
+        }
+        counts = uvh_line_writer_counts(writer);
+    }
+    uvh_line_writer_close(writer);
+    ssize_t count;
+    while ((count = read(reader, text + length, 4096)) > 0)
+        length += (size_t)count;
+    close(reader);
+    unsigned notices;
+    assert_int_equal(check_sequence(text, &notices), next);
+    assert_true(notices >= 1);
+    free(text);
+}
+
+static void closing_gives_a_reader_up_that_does_not_read(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    struct uvh_line_writer *writer = open_writer(path, 1 << 20, 1);
+    for (unsigned i = 0; i < 10000; i++) /* more than a pipe holds */
+        put_number(writer, i);
+    uvh_line_writer_close(writer);
+    assert_int_equal(said.count, 1);
+    assert_non_null(strstr(said.text[0], "lines lost at the end"));
+    assert_int_equal(said.level[0], UVHTTP_LOG_ERROR);
+}
+
+static void a_full_disk_is_reported_once_and_tried_again(void **state)
+{
+    (void)state;
+    struct uvh_line_writer *writer = open_writer("/dev/full", BUFFER, 1);
+    for (unsigned i = 0; i < 10000; i++)
+        put_number(writer, i);
+    wait_until_said(1);
+    assert_non_null(strstr(said.text[0], "/dev/full"));
+    assert_non_null(strstr(said.text[0], "no space left"));
+    assert_true(uvh_line_writer_counts(writer).written == 0);
+    assert_true(uvh_line_writer_counts(writer).dropped > 0);
+    uvh_line_writer_close(writer);
+    assert_int_equal(said.count, 2);
+    assert_non_null(strstr(said.text[1], "lines lost at the end"));
+}
+
+/* A link to /dev/full that becomes one to a file: what waited is written there, beginning with a whole line. */
+static void lines_survive_a_failure_that_ends(void **state)
+{
+    (void)state;
+    unsigned notices;
+    char file[96];
+    snprintf(file, sizeof(file), "%s/file", folder);
+    assert_int_equal(symlink("/dev/full", path), 0);
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
+    put_number(writer, 0);
+    wait_until_said(1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(file, path), 0);
+    uvh_line_writer_reopen(writer);
+    wait_until_said(2);
+    assert_non_null(strstr(said.text[1], "written again"));
+    assert_int_equal(said.level[1], UVHTTP_LOG_INFO);
+    put_number(writer, 1);
+    uvh_line_writer_close(writer);
+    char *text = content(file);
+    assert_int_equal(check_sequence(text, &notices), 2);
+    free(text);
+    assert_int_equal(said.count, 2);
+}
+
+static void a_renamed_file_is_opened_again(void **state)
+{
+    (void)state;
+    char old[96];
+    struct stat facts;
+    snprintf(old, sizeof(old), "%s/log.1", folder);
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
+    put_number(writer, 0);
+    wait_until_written(writer, 1);
+    assert_int_equal(rename(path, old), 0);
+    put_number(writer, 1); /* still into the old one */
+    wait_until_written(writer, 2);
+    uvh_line_writer_reopen(writer);
+    while (stat(path, &facts) != 0)
+        poll(NULL, 0, 1);
+    put_number(writer, 2);
+    uvh_line_writer_close(writer);
+    char *text = content(old);
+    assert_string_equal(text, "line 0000000\nline 0000001\n");
+    free(text);
+    text = content(path);
+    assert_string_equal(text, "line 0000002\n");
+    free(text);
+}
+
+static void an_old_file_stays_in_use_when_the_new_one_cannot_be_opened(void **state)
+{
+    (void)state;
+    char old[96];
+    snprintf(old, sizeof(old), "%s/log.1", folder);
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
+    assert_int_equal(rename(path, old), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    uvh_line_writer_reopen(writer);
+    wait_until_said(1);
+    assert_non_null(strstr(said.text[0], "cannot be opened again"));
+    put_number(writer, 0);
+    uvh_line_writer_close(writer);
+    char *text = content(old);
+    assert_string_equal(text, "line 0000000\n");
+    free(text);
+}
+
+struct job {
+    struct uvh_line_writer *writer;
+    unsigned number;
+};
+
+static void *put_many(void *arg)
+{
+    const struct job *job = arg;
+    for (unsigned i = 0; i < LINES_PER_THREAD; i++) {
+        char line[64];
+        int length = snprintf(line, sizeof(line), "%u %u\n", job->number, i);
+        uvh_line_writer_put(job->writer, line, (size_t)length);
+        if (i % 500 == 0)
+            uvh_line_writer_reopen(job->writer);
+    }
+    return NULL;
+}
+
+static void threads_put_whole_lines_in_their_order(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    struct job jobs[THREADS];
+    struct uvh_line_writer *writer = open_writer(path, 1 << 20, 1);
+    for (unsigned i = 0; i < THREADS; i++) {
+        jobs[i] = (struct job){writer, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, put_many, &jobs[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    uvh_line_writer_close(writer);
+    char *text = content(path);
+    unsigned next[THREADS] = {0};
+    for (char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
+        unsigned number, i;
+        assert_int_equal(sscanf(line, "%u %u\n", &number, &i), 2);
+        assert_true(number < THREADS);
+        assert_int_equal(i, next[number]++);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(next[i], LINES_PER_THREAD);
+    free(text);
+}
+
+static void opening_fails_with_a_reason_and_leaves_nothing(void **state)
+{
+    (void)state;
+    struct uvh_line_writer *writer;
+    struct uvh_line_writer_config config = {
+        .path = folder, .buffer_size = BUFFER, .notice = notice, .allocator = &heap.allocator};
+    assert_true(uvh_line_writer_open(&writer, &config) < 0);
+    assert_null(writer);
+    config.path = "/nonexistent/log";
+    assert_true(uvh_line_writer_open(&writer, &config) < 0);
+    config.path = path;
+    for (size_t n = 1; n <= 3; n++) {
+        fault_heap_arm(&heap, n, false);
+        assert_int_equal(uvh_line_writer_open(&writer, &config), UVHTTP_ENOMEM);
+        assert_null(writer);
+        assert_int_equal(atomic_load(&heap.live), 0);
+    }
+    fault_heap_arm(&heap, 0, false);
+    uvh_line_writer_close(NULL);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(lines_arrive_in_order_and_closing_writes_the_rest),
+        WITH_FOLDER(a_line_does_not_wait_longer_than_flush_ms),
+        WITH_FOLDER(a_half_full_buffer_is_written_at_once),
+        WITH_FOLDER(it_appends_and_others_may_not_read),
+        WITH_FOLDER(a_reader_that_does_not_read_costs_lines_and_no_time),
+        WITH_FOLDER(closing_gives_a_reader_up_that_does_not_read),
+        WITH_FOLDER(a_full_disk_is_reported_once_and_tried_again),
+        WITH_FOLDER(lines_survive_a_failure_that_ends),
+        WITH_FOLDER(a_renamed_file_is_opened_again),
+        WITH_FOLDER(an_old_file_stays_in_use_when_the_new_one_cannot_be_opened),
+        WITH_FOLDER(threads_put_whole_lines_in_their_order),
+        WITH_FOLDER(opening_fails_with_a_reason_and_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
