@@ -25,13 +25,14 @@
  * UVHTTP_ENOMEM, NULL or 0.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
- * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), config.h (limits), parser.h (the
- * parser alone, no libuv). */
+ * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), access_log.h, config.h (limits), parser.h
+ * (the parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
 #include <stdio.h>
 
+#include <uvhttp/access_log.h>
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>

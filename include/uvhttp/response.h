@@ -206,6 +206,19 @@ uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const
 /* Milliseconds of the loop's coarse clock: monotonic, no system call, the same value during one loop turn. */
 UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
 
+/* How an exchange has ended. */
+typedef struct uvhttp_outcome {
+    int status;
+    uint64_t bytes_sent; /* head and body, of this response */
+    uint64_t duration_us;
+    bool aborted;    /* the client had gone before the end */
+    int64_t unix_ms; /* when the head had arrived */
+} uvhttp_outcome_t;
+
+/* Called once for each exchange when it is finished; request and response are still there, and nothing can be sent any more. */
+typedef void (*uvhttp_finished_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   const uvhttp_outcome_t *outcome, void *arg);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-/* CLOCK_REALTIME, which Linux answers without a system call. */
+/* CLOCK_REALTIME, which Linux answers without a system call, and the time zone of libc. */
 #include "platform/clock.h"
 
 #include <time.h>
@@ -8,4 +8,11 @@ int64_t uvh_clock_unix_ms(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int uvh_clock_zone_minutes(int64_t unix_seconds)
+{
+    struct tm local;
+    time_t seconds = (time_t)unix_seconds;
+    return localtime_r(&seconds, &local) == NULL ? 0 : (int)(local.tm_gmtoff / 60);
 }

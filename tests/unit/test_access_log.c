@@ -1,0 +1,233 @@
+/* The access log as users see it: what is refused, memory that runs out, lines from several threads, and a disk that is full. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <uvhttp/access_log.h>
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+#include "support/fault_heap.h"
+
+enum { THREADS = 3, LINES = 3000 };
+
+static struct fault_heap heap;
+static char path[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    fault_heap_init(&heap);
+    snprintf(path, sizeof(path), "/tmp/access_log_XXXXXX");
+    int descriptor = mkstemp(path);
+    return descriptor < 0 ? -1 : close(descriptor);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return unlink(path) != 0 || atomic_load(&heap.live) != 0 ? -1 : 0;
+}
+
+static uvhttp_access_log_config_t usual(void)
+{
+    return (uvhttp_access_log_config_t){.path = path, .allocator = &heap.allocator};
+}
+
+static uvhttp_slice_t text(const char *value)
+{
+    return (uvhttp_slice_t){value, strlen(value)};
+}
+
+static char *content(void)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes = calloc(1, 1 << 22);
+    assert_non_null(file);
+    assert_non_null(bytes);
+    assert_true(fread(bytes, 1, (1 << 22) - 1, file) < (1 << 22) - 1);
+    fclose(file);
+    return bytes;
+}
+
+static void assert_refused(uvhttp_access_log_config_t config)
+{
+    uvhttp_access_log_t *log;
+    assert_int_equal(uvhttp_access_log_open(&log, &config), UVHTTP_EINVAL);
+    assert_null(log);
+    assert_int_equal(atomic_load(&heap.live), 0);
+}
+
+static void faulty_configurations_are_refused(void **state)
+{
+    (void)state;
+    uvhttp_access_log_config_t config = usual();
+    config.path = NULL;
+    assert_refused(config);
+    config.path = "";
+    assert_refused(config);
+    config = usual();
+    config.pattern = "{nothing}";
+    assert_refused(config);
+    config = usual();
+    config.format = (uvhttp_access_format_t)3;
+    assert_refused(config);
+    config = usual();
+    config.buffer_size = 65535;
+    assert_refused(config);
+    config.buffer_size = ((size_t)1 << 30) + 1;
+    assert_refused(config);
+    uvhttp_access_log_t *log;
+    config = usual();
+    config.path = "/nonexistent/log";
+    assert_true(uvhttp_access_log_open(&log, &config) < 0);
+    assert_null(log);
+    uvhttp_access_log_close(NULL);
+    uvhttp_access_log_reopen(NULL);
+    assert_true(uvhttp_access_log_dropped(NULL) == 0);
+}
+
+static void running_out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_t *log;
+    size_t n = 1;
+    for (;; n++) {
+        fault_heap_arm(&heap, n, false);
+        int err = uvhttp_access_log_open(&log, &config);
+        if (err == 0)
+            break;
+        assert_int_equal(err, UVHTTP_ENOMEM);
+        assert_null(log);
+        assert_int_equal(atomic_load(&heap.live), 0);
+    }
+    assert_true(n > 3);
+    fault_heap_arm(&heap, 1, true); /* writing takes none */
+    uvhttp_access_log_write(log, &(uvhttp_access_facts_t){.client = text("a")});
+    uvhttp_access_log_close(log);
+    char *found = content();
+    assert_int_equal(strncmp(found, "a - - [", 7), 0);
+    free(found);
+}
+
+/* Times from 2024 in Paris: summer time began on March 31 at 01:00 UTC and ended on October 27 at 01:00 UTC. */
+static void local_time_has_its_offset(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t seconds;
+        const char *time;
+    } cases[] = {
+        {1711846799, "31/Mar/2024:01:59:59 +0100\n"},
+        {1711846800, "31/Mar/2024:03:00:00 +0200\n"},
+        {1729990799, "27/Oct/2024:02:59:59 +0200\n"},
+        {1729990800, "27/Oct/2024:02:00:00 +0100\n"},
+    };
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_t *log;
+    config.pattern = "{time}";
+    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    char wanted[256] = "";
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        uvhttp_access_log_write(
+            log, &(uvhttp_access_facts_t){.outcome = {.unix_ms = cases[i].seconds * 1000 + 999}});
+        snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s", cases[i].time);
+    }
+    uvhttp_access_log_close(log);
+    char *found = content();
+    assert_string_equal(found, wanted);
+    free(found);
+}
+
+static void *write_lines(void *log)
+{
+    for (unsigned i = 0; i < LINES; i++) {
+        uvhttp_access_facts_t facts = {
+            .client = text("192.0.2.1"),
+            .method = text("GET"),
+            .target = text("/"),
+            .http_minor = 1,
+            .outcome = {.status = 200, .unix_ms = (int64_t)i * 1000000}
+        };
+        uvhttp_access_log_write(log, &facts);
+        if (i % 1000 == 0)
+            uvhttp_access_log_reopen(log);
+    }
+    return NULL;
+}
+
+static void threads_may_write_at_once(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_t *log;
+    config.flush_ms = 1;
+    config.buffer_size = 1 << 21;
+    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_lines, log), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(uvhttp_access_log_dropped(log) == 0);
+    uvhttp_access_log_close(log);
+    char *found = content();
+    unsigned count = 0;
+    for (char *line = found; *line != '\0'; line = strchr(line, '\n') + 1, count++) {
+        assert_int_equal(strncmp(line, "192.0.2.1 - - [", 15), 0);
+        assert_int_equal(strncmp(strchr(line, ']'), "] \"GET / HTTP/1.1\" 200 0\n", 25), 0);
+    }
+    assert_int_equal(count, THREADS * LINES);
+    free(found);
+}
+
+static void count_messages(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    assert_int_equal(level, UVHTTP_LOG_ERROR);
+    assert_non_null(strstr(message, "/dev/full"));
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* The caller goes on as if nothing were wrong; what is lost is counted and told. */
+static void a_full_disk_holds_nobody_up(void **state)
+{
+    (void)state;
+    atomic_int messages = 0;
+    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_t *log;
+    config.path = "/dev/full";
+    config.log = count_messages;
+    config.log_arg = &messages;
+    config.buffer_size = 65536;
+    config.flush_ms = 1;
+    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    write_lines(log);
+    write_lines(log);
+    assert_true(uvhttp_access_log_dropped(log) > 0);
+    uvhttp_access_log_close(log);
+    assert_int_equal(atomic_load(&messages), 2); /* that it fails, and what is lost at the end */
+}
+
+#define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FILE(faulty_configurations_are_refused), WITH_FILE(running_out_of_memory_is_an_error),
+        WITH_FILE(local_time_has_its_offset),         WITH_FILE(threads_may_write_at_once),
+        WITH_FILE(a_full_disk_holds_nobody_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
