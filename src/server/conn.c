@@ -7,6 +7,7 @@
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct uvh_conn *conn = UVH_CONTAINER_OF(poll, struct uvh_conn, watch.poll);
+    uvh_watch_event(&conn->worker->watch);
     switch (uvh_socket_watch_ready(&conn->watch, status, events)) {
     case UVH_WANT_READ:
         uvh_conn_rx_readable(conn);

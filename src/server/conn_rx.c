@@ -147,6 +147,8 @@ static size_t take_head(struct uvh_conn *conn, char *data, size_t length)
         return length;
     }
     conn->worker->counters.total_requests++;
+    uvh_watch_event(&conn->worker->watch);
+    exchange->base.began = conn->worker->watch.turn;
     conn->requests++;
     return head_size + start_request(conn, data + head_size, length - head_size);
 }

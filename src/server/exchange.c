@@ -238,6 +238,8 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
         exchange->worker->counters.aborted_exchanges++;
+    else if (exchange->began != 0)
+        uvh_watch_answered(&exchange->worker->watch, exchange->began);
     if (response->state != UVH_RESPONSE_SENT) {
         response->state = UVH_RESPONSE_GONE;
         tell_abort(response);

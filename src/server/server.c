@@ -162,6 +162,7 @@ static void on_accept(struct uvh_listener *listener, int socket)
     size_t active = server->worker.counters.active_connections;
     size_t most = server->config.max_connections;
     server->worker.counters.total_connections++;
+    uvh_watch_event(&server->worker.watch);
     server->accept_failing = false;
     if (active >= most + REJECTING_MOST) {
         server->worker.counters.rejected_connections++;
@@ -210,6 +211,7 @@ static int start(struct uvh_server *server)
                 uv_timer_init(server->loop, &server->drain_timer));
     uvh_worker_init(&server->worker, server, server->loop);
     server->worker.tick.data = server->worker.resume.data = server;
+    server->worker.watch.wait.data = server->worker.watch.after.data = server;
     server->open_handles += UVH_WORKER_HANDLES;
     uvh_router_freeze(server->router);
     uvh_socket_ignore_sigpipe();
@@ -418,6 +420,10 @@ const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
     struct uvh_list *idle = &server->worker.timeouts[UVH_TIMEOUT_IDLE].members;
     view->stats = server->worker.counters;
     view->stats.idle_connections = 0;
+    struct uvh_watch_sum sum;
+    uvh_watch_sum_clear(&sum);
+    uvh_watch_sum_add(&sum, &server->worker.watch);
+    uvh_watch_sum_report(&sum, &view->stats);
     if (server->life == UVH_SERVER_NEW)
         return &view->stats;
     for (struct uvh_list *link = idle->next; link != idle; link = link->next) {

@@ -17,6 +17,7 @@ static void on_tick(uv_timer_t *tick)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(tick, struct uvh_worker, tick);
     uint64_t now = uv_now(worker->loop);
+    uvh_watch_event(&worker->watch);
     for (unsigned class = 0; class < UVH_TIMEOUT_CLASSES; class ++) {
         struct uvh_timeout *expired;
         while ((expired = uvh_timeout_expired(&worker->timeouts[class], now)) != NULL)
@@ -36,6 +37,7 @@ static void on_resume(uv_idle_t *resume)
     struct uvh_worker *worker = UVH_CONTAINER_OF(resume, struct uvh_worker, resume);
     struct uvh_list *waiting = &worker->timeouts[UVH_TIMEOUT_RESUME].members;
     struct uvh_list batch;
+    uvh_watch_event(&worker->watch);
     uvh_list_init(&batch);
     uvh_list_take_all(&batch, waiting);
     while (!uvh_list_empty(&batch)) {
@@ -69,7 +71,9 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loo
     worker->trailer_limits = worker->head_limits;
     worker->trailer_limits.max_size = (uint32_t)config->max_trailer_size;
     int err = uv_timer_init(loop, &worker->tick);
-    return err != 0 ? err : uv_idle_init(loop, &worker->resume);
+    if (err == 0)
+        err = uv_idle_init(loop, &worker->resume);
+    return err != 0 ? err : uvh_watch_start(&worker->watch, loop);
 }
 
 void uvh_worker_release(struct uvh_worker *worker)
@@ -86,6 +90,7 @@ void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
 {
     uv_close((uv_handle_t *)&worker->tick, closed);
     uv_close((uv_handle_t *)&worker->resume, closed);
+    uvh_watch_close(&worker->watch, closed);
 }
 
 struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space)

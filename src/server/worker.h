@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/slab.h"
 #include "net/timeouts.h"
+#include "server/watch.h"
 
 struct uvh_server;
 
@@ -44,6 +45,7 @@ struct uvh_worker {
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
     uvhttp_stats_t counters;
+    struct uvh_watch watch;
     size_t connection_count; /* open or closing */
     bool draining;
     uint64_t date_expires; /* loop time from which `date_line` is old */
@@ -55,7 +57,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loo
 /* Gives the pools back; every connection and handle is closed before. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
-enum { UVH_WORKER_HANDLES = 2 };
+enum { UVH_WORKER_HANDLES = 2 + UVH_WATCH_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
 
 /* The receive buffer with at least `space` free bytes behind `used`; NULL when memory ran out. Borrowed. */

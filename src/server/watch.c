@@ -1,0 +1,130 @@
+/* Two handles of libuv frame a turn: uv_prepare_t runs before the loop waits, uv_check_t when the events after that are over. */
+#include "server/watch.h"
+
+enum {
+    NS_PER_US = 1000,
+    NS_PER_MS = 1000000,
+    LOOP_CLOCK_MS =
+        2, /* the loop's clock counts milliseconds and may be read from one that lags by another */
+};
+
+/* The loop reads its clock when it wakes, so whatever has happened in this turn began no later than this. */
+static uint64_t latest_begin(const uv_loop_t *loop)
+{
+    return (uv_now(loop) + LOOP_CLOCK_MS) * NS_PER_MS;
+}
+
+void uvh_watch_begin_turn(struct uvh_watch *watch)
+{
+    uint64_t now = uv_hrtime();
+    uint64_t latest = watch->others != 0 ? watch->others : latest_begin(watch->wait.loop);
+    watch->turn = now < latest ? now : latest;
+}
+
+/* No event of ours so far: if others have held the loop for some milliseconds, this shows it at the end of the turn. */
+static void on_after(uv_check_t *check)
+{
+    struct uvh_watch *watch = UVH_CONTAINER_OF(check, struct uvh_watch, after);
+    if (watch->turn == 0)
+        watch->others = latest_begin(check->loop);
+}
+
+static void on_wait(uv_prepare_t *prepare)
+{
+    struct uvh_watch *watch = UVH_CONTAINER_OF(prepare, struct uvh_watch, wait);
+    uint64_t now = uv_hrtime();
+    uint64_t begin = watch->turn != 0 ? watch->turn : watch->others;
+    uint64_t length = begin != 0 && now > begin ? now - begin : 0;
+    if (length > 0) {
+        uvh_histogram_record(&watch->turns, length / NS_PER_US, 1);
+        uvh_histogram_add(&watch->busy, length);
+    }
+    if (watch->in_turn > 0)
+        uvh_histogram_record(&watch->exchanges, length / NS_PER_US, watch->in_turn);
+    uvh_histogram_add(&watch->time, now - watch->waited);
+    watch->waited = now;
+    watch->turn = watch->others = 0;
+    watch->in_turn = 0;
+}
+
+int uvh_watch_start(struct uvh_watch *watch, uv_loop_t *loop)
+{
+    watch->turn = watch->others = 0;
+    watch->in_turn = 0;
+    watch->waited = uv_hrtime();
+    uvh_histogram_clear(&watch->exchanges);
+    uvh_histogram_clear(&watch->turns);
+    int err = uv_prepare_init(loop, &watch->wait);
+    if (err == 0)
+        err = uv_check_init(loop, &watch->after);
+    if (err == 0)
+        err = uv_prepare_start(&watch->wait, on_wait);
+    if (err == 0)
+        err = uv_check_start(&watch->after, on_after);
+    uv_unref((uv_handle_t *)&watch->wait);
+    uv_unref((uv_handle_t *)&watch->after);
+    return err;
+}
+
+void uvh_watch_close(struct uvh_watch *watch, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&watch->wait, closed);
+    uv_close((uv_handle_t *)&watch->after, closed);
+}
+
+uint64_t uvh_watch_answered_now(struct uvh_watch *watch, uint64_t began)
+{
+    uint64_t now = uv_hrtime();
+    uint64_t microseconds = now > began ? (now - began) / NS_PER_US : 0;
+    uvh_histogram_record(&watch->exchanges, microseconds, 1);
+    return microseconds;
+}
+
+void uvh_watch_longer(struct uvh_watch *watch, uint64_t began)
+{
+    uvh_watch_answered_now(watch, began);
+}
+
+/* ---- reading ---- */
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)counter, memory_order_relaxed);
+}
+
+void uvh_watch_sum_clear(struct uvh_watch_sum *sum)
+{
+    uvh_histogram_clear(&sum->exchanges);
+    uvh_histogram_clear(&sum->turns);
+    sum->busy = sum->time = 0;
+}
+
+void uvh_watch_sum_add(struct uvh_watch_sum *sum, const struct uvh_watch *watch)
+{
+    uvh_histogram_merge(&sum->exchanges, &watch->exchanges);
+    uvh_histogram_merge(&sum->turns, &watch->turns);
+    sum->busy += load(&watch->busy);
+    sum->time += load(&watch->time);
+}
+
+static void report(const struct uvh_histogram *histogram, uvhttp_latency_t *latency)
+{
+    enum { FIRST_BOUND = 64 };
+    latency->count = uvh_histogram_count(histogram);
+    latency->sum_us = uvh_histogram_sum(histogram);
+    latency->max_us = uvh_histogram_max(histogram);
+    latency->p50_us = uvh_histogram_percentile(histogram, 500000);
+    latency->p90_us = uvh_histogram_percentile(histogram, 900000);
+    latency->p99_us = uvh_histogram_percentile(histogram, 990000);
+    latency->p999_us = uvh_histogram_percentile(histogram, 999000);
+    for (unsigned i = 0; i < UVHTTP_LATENCY_BOUNDS; i++)
+        latency->below[i] = uvh_histogram_below(histogram, (uint64_t)FIRST_BOUND << i);
+}
+
+void uvh_watch_sum_report(const struct uvh_watch_sum *sum, uvhttp_stats_t *stats)
+{
+    report(&sum->exchanges, &stats->latency);
+    report(&sum->turns, &stats->loop_delay);
+    stats->loop_busy_us = sum->busy / NS_PER_US;
+    stats->loop_time_us = sum->time / NS_PER_US;
+}
