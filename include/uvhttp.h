@@ -25,8 +25,8 @@
  * UVHTTP_ENOMEM, NULL or 0.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
- * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), access_log.h, config.h (limits), parser.h
- * (the parser alone, no libuv). */
+ * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
+ * config.h (limits), parser.h (the parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
@@ -36,6 +36,7 @@
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
+#include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
 #include <uvhttp/request.h>

@@ -8,7 +8,7 @@ set -eu
 
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libmimalloc-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
-    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk chromium"
+    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk chromium prometheus"
 bench_alone="$serve libcmocka-dev python3"
 bench="$bench_alone nginx-light wrk"
 bench_http="$bench_alone wrk"
@@ -99,7 +99,7 @@ services=
 for package in $missing; do
     case $package in
     nginx-light) services="$services nginx.service" ;;
-    h2o | lighttpd | caddy) services="$services $package.service" ;;
+    h2o | lighttpd | caddy | prometheus) services="$services $package.service" ;;
     esac
 done
 if [ -n "$services" ] && [ ! -e $policy ]; then

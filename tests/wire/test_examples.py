@@ -226,6 +226,25 @@ def test_later_a_second_signal_aborts(start):
     assert program.output.count("the client did not wait") == 1
 
 
+# metrics (more of it in test_watching.py)
+
+
+def test_metrics(start, tmp_path):
+    log = tmp_path / "access.log"
+    program = start("metrics", "0", str(log))
+    hello, work, metrics = [curl(line, program.port, tmp_path).stdout for line in curl_lines("metrics")]
+    assert (hello, work) == ("Hello\n", "Done\n")
+    assert "\nuvhttp_requests_total 3\n" in metrics
+    assert program.stop() == 0
+    assert [line.split('"')[1] for line in log.read_text().splitlines()] == ["GET / HTTP/1.1", "GET /work HTTP/1.1"]
+
+
+def test_metrics_says_when_its_log_cannot_be_opened(tmp_path):
+    program = Program("metrics", "0", str(tmp_path / "none" / "log"), wait=False)
+    assert program.wait() == 1
+    assert "no such file" in program.log()
+
+
 # parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output
 
 

@@ -1,0 +1,100 @@
+/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP opens again after logrotate
+ * has renamed it.
+ *
+ *     curl http://127.0.0.1:8080/
+ *     curl http://127.0.0.1:8080/work
+ *     curl http://127.0.0.1:8080/metrics
+ *
+ * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output)
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <uv.h>
+#include <uvhttp.h>
+
+/* Sends a text and writes the line about it. */
+static int answer(uvhttp_request_t *req, uvhttp_response_t *res, int status, const char *text, void *log)
+{
+    int err = uvhttp_response_send_text(res, status, text);
+    uvhttp_outcome_t outcome = {status, strlen(text), 0, false, (int64_t)time(NULL) * 1000};
+    if (err == 0)
+        uvhttp_access_log_finished(req, res, &outcome, log);
+    return err;
+}
+
+static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *log)
+{
+    return answer(req, res, 200, "Hello\n", log);
+}
+
+/* Takes its time, and everybody else's: look for it in uvhttp_loop_delay_seconds. */
+static int work(uvhttp_request_t *req, uvhttp_response_t *res, void *log)
+{
+    uint64_t end = uv_hrtime() + 20 * 1000000;
+    while (uv_hrtime() < end)
+        ;
+    return answer(req, res, 200, "Done\n", log);
+}
+
+static void on_hangup(uv_signal_t *signal, int number)
+{
+    uvhttp_access_log_reopen(signal->data);
+}
+
+static void on_log_trouble(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    fprintf(stderr, "%s\n", message);
+}
+
+static int serve(uvhttp_server_t *server, int port, uvhttp_access_log_t *log)
+{
+    uv_signal_t hangup;
+    uv_loop_t *loop = uvhttp_server_loop(server);
+    int err = uvhttp_server_route(server, "GET", "/", hello, log);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/work", work, log);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/metrics", uvhttp_metrics_handle_request, server);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0)
+        err = uv_signal_init(loop, &hangup);
+    if (err)
+        return err;
+
+    hangup.data = log;
+    err = uv_signal_start(&hangup, on_hangup, SIGHUP);
+    uv_unref((uv_handle_t *)&hangup); /* waiting for this one is no reason to go on */
+    printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+    fflush(stdout);
+    if (err == 0)
+        err = uvhttp_server_run(server);
+    uv_close((uv_handle_t *)&hangup, NULL);
+    uv_run(loop, UV_RUN_NOWAIT);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_access_log_t *log;
+    uvhttp_access_log_config_t config = {.path = argc > 2 ? argv[2] : "-",
+                                         .format = UVHTTP_ACCESS_COMBINED,
+                                         .flush_ms = 100,
+                                         .log = on_log_trouble};
+    int err = uvhttp_access_log_open(&log, &config);
+    if (err == 0) {
+        uvhttp_server_t *server = uvhttp_server_new(NULL);
+        err = server == NULL ? UVHTTP_ENOMEM : serve(server, port, log);
+        uvhttp_server_free(server);
+        uvhttp_access_log_close(log);
+    }
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

@@ -1,0 +1,187 @@
+/* The Prometheus text format (version 0.0.4) over the public API: uvhttp/metrics.h. */
+#include <uvhttp/metrics.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+
+/* Where the text goes: counted to its end, written as far as there is room. */
+struct text {
+    char *out;
+    size_t size;
+    size_t length;
+};
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void
+add(struct text *text, const char *format, ...)
+{
+    bool full = text->length >= text->size;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(full ? NULL : text->out + text->length, full ? 0 : text->size - text->length,
+                           format, arguments);
+    va_end(arguments);
+    text->length += (size_t)length;
+}
+
+/* What stands before the samples of a metric. */
+static void begin(struct text *text, const char *name, const char *type, const char *help)
+{
+    add(text, "# HELP uvhttp_%s %s\n# TYPE uvhttp_%s %s\n", name, help, name, type);
+}
+
+static void single(struct text *text, const char *name, const char *type, const char *help, uint64_t value)
+{
+    begin(text, name, type, help);
+    add(text, "uvhttp_%s %llu\n", name, (unsigned long long)value);
+}
+
+static void counter(struct text *text, const char *name, const char *help, uint64_t value)
+{
+    single(text, name, "counter", help, value);
+}
+
+/* Ends a line whose value is a time. */
+static void add_seconds(struct text *text, uint64_t microseconds)
+{
+    add(text, " %llu.%06llu\n", (unsigned long long)(microseconds / 1000000),
+        (unsigned long long)(microseconds % 1000000));
+}
+
+static void seconds_counter(struct text *text, const char *name, const char *help, uint64_t microseconds)
+{
+    begin(text, name, "counter", help);
+    add(text, "uvhttp_%s", name);
+    add_seconds(text, microseconds);
+}
+
+static void connections(struct text *text, const uvhttp_stats_t *stats)
+{
+    begin(text, "connections", "gauge", "Connections that are open now, by what they do.");
+    add(text, "uvhttp_connections{state=\"active\"} %zu\n",
+        stats->active_connections - stats->idle_connections);
+    add(text, "uvhttp_connections{state=\"idle\"} %zu\n", stats->idle_connections);
+    counter(text, "accepted_connections_total", "Connections accepted, rejected ones included.",
+            stats->total_connections);
+    counter(text, "rejected_connections_total", "Connections turned away because of max_connections.",
+            stats->rejected_connections);
+}
+
+static void requests(struct text *text, const uvhttp_stats_t *stats)
+{
+    const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
+                                  stats->responses_4xx, stats->responses_5xx};
+    counter(text, "requests_total", "Requests whose head was received and understood.",
+            stats->total_requests);
+    begin(text, "responses_total", "counter", "Responses, by the class of their status.");
+    for (unsigned i = 0; i < UVH_COUNT_OF(responses); i++)
+        add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1, (unsigned long long)responses[i]);
+    counter(text, "parse_errors_total", "Requests refused because of their bytes.", stats->parse_errors);
+    counter(text, "timeouts_total", "Connections ended by one of the timeouts.", stats->timeouts);
+    counter(text, "aborted_exchanges_total", "Exchanges whose client left before the response was complete.",
+            stats->aborted_exchanges);
+    counter(text, "received_bytes_total", "Bytes received from clients.", stats->bytes_received);
+    counter(text, "sent_bytes_total", "Bytes sent to clients.", stats->bytes_sent);
+}
+
+static void add_sum_and_count(struct text *text, const char *name, const uvhttp_latency_t *latency)
+{
+    add(text, "uvhttp_%s_sum", name);
+    add_seconds(text, latency->sum_us);
+    add(text, "uvhttp_%s_count %llu\n", name, (unsigned long long)latency->count);
+}
+
+/* Buckets can be added up over processes, which percentiles cannot. */
+static void histogram(struct text *text, const char *name, const char *help, const uvhttp_latency_t *latency)
+{
+    begin(text, name, "histogram", help);
+    for (unsigned i = 0; i < UVHTTP_LATENCY_BOUNDS; i++) {
+        unsigned long long bound = 64ULL << i; /* microseconds */
+        add(text, "uvhttp_%s_bucket{le=\"%llu.%06llu\"} %llu\n", name, bound / 1000000, bound % 1000000,
+            (unsigned long long)latency->below[i]);
+    }
+    add(text, "uvhttp_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)latency->count);
+    add_sum_and_count(text, name, latency);
+}
+
+static void summary(struct text *text, const char *name, const char *help, const uvhttp_latency_t *latency)
+{
+    static const char *const quantiles[] = {"0.5", "0.9", "0.99", "0.999", "1"};
+    const uint64_t values[] = {latency->p50_us, latency->p90_us, latency->p99_us, latency->p999_us,
+                               latency->max_us};
+    begin(text, name, "summary", help);
+    for (unsigned i = 0; i < UVH_COUNT_OF(values); i++) {
+        add(text, "uvhttp_%s{quantile=\"%s\"}", name, quantiles[i]);
+        add_seconds(text, values[i]);
+    }
+    add_sum_and_count(text, name, latency);
+}
+
+static void add_label(struct text *text, const char *name, const char *value, const char *behind)
+{
+    char escaped[256];
+    uvhttp_metrics_escape((uvhttp_slice_t){value, strlen(value)}, escaped, sizeof(escaped));
+    add(text, "%s=\"%s\"%s", name, escaped, behind);
+}
+
+size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
+{
+    struct text text = {out, size, 0};
+    begin(&text, "build_info", "gauge", "What is running; the value is always 1.");
+    add(&text, "uvhttp_build_info{");
+    add_label(&text, "version", uvhttp_version(), ",");
+    add_label(&text, "build", uvhttp_build_info(), "} 1\n");
+    connections(&text, stats);
+    requests(&text, stats);
+    histogram(&text, "request_duration_seconds", "Time from a request's head to the end of its response.",
+              &stats->latency);
+    summary(&text, "request_latency_seconds",
+            "The same as percentiles since the start; quantile 1 is the longest.", &stats->latency);
+    summary(&text, "loop_delay_seconds",
+            "How long an event waited at most until the event loop looked at it: the length of loop turns.",
+            &stats->loop_delay);
+    seconds_counter(&text, "loop_busy_seconds_total", "Time in which event loops worked.",
+                    stats->loop_busy_us);
+    seconds_counter(&text, "loop_seconds_total", "Time in which event loops worked or waited.",
+                    stats->loop_time_us);
+    return text.length;
+}
+
+size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
+{
+    size_t length = 0, written = 0;
+    for (size_t i = 0; i < value.length; i++) {
+        char byte = value.base[i];
+        bool escaped = byte == '\\' || byte == '"' || byte == '\n';
+        size_t width = escaped ? 2 : 1;
+        if (written == length && length + width < size) {
+            if (escaped)
+                out[written++] = '\\';
+            out[written++] = byte == '\n' ? 'n' : byte;
+        }
+        length += width;
+    }
+    if (size > 0)
+        out[written] = '\0';
+    return length;
+}
+
+int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *server)
+{
+    const uvhttp_stats_t *stats = uvhttp_server_stats(server);
+    if (stats == NULL)
+        return UVHTTP_EINVAL;
+    size_t length = uvhttp_metrics_write(stats, NULL, 0);
+    char *text = uvhttp_request_allocate(request, length + 1);
+    if (text == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_metrics_write(stats, text, length + 1);
+    return uvhttp_response_send(response, 200, UVHTTP_METRICS_CONTENT_TYPE, text, length);
+}

@@ -1,0 +1,185 @@
+/* The text for Prometheus: every field of the counters at its place, a form that its rules allow, cutting, and escaped labels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/metrics.h>
+
+#include "base/compiler.h"
+
+static char text[65536];
+
+static const char *write_text(const uvhttp_stats_t *stats)
+{
+    size_t length = uvhttp_metrics_write(stats, text, sizeof(text));
+    assert_true(length < sizeof(text));
+    assert_int_equal(strlen(text), length);
+    return text;
+}
+
+static void assert_line(const char *line)
+{
+    char wanted[256];
+    snprintf(wanted, sizeof(wanted), "\n%s\n", line);
+    if (strstr(text, wanted) == NULL)
+        fail_msg("'%s' is not in\n%s", line, text);
+}
+
+static void every_field_has_its_line(void **state)
+{
+    (void)state;
+    uvhttp_stats_t stats = {
+        .active_connections = 12,
+        .idle_connections = 5,
+        .total_connections = 101,
+        .rejected_connections = 102,
+        .total_requests = 103,
+        .responses_1xx = 104,
+        .responses_2xx = 105,
+        .responses_3xx = 106,
+        .responses_4xx = 107,
+        .responses_5xx = 108,
+        .parse_errors = 109,
+        .timeouts = 110,
+        .aborted_exchanges = 111,
+        .bytes_received = 112,
+        .bytes_sent = UINT64_MAX,
+        .latency = {.count = 113,
+                    .sum_us = 1234567,
+                    .max_us = 5000001,
+                    .p50_us = 7,
+                    .p90_us = 80,
+                    .p99_us = 900,
+                    .p999_us = 1000000,
+                    .below = {3, 4, [UVHTTP_LATENCY_BOUNDS - 1] = 112}},
+        .loop_delay =
+            {.count = 114,            .sum_us = 42,    .p50_us = 1, .p90_us = 2, .p99_us = 3, .p999_us = 4, .max_us = 5},
+        .loop_busy_us = 2500000,
+        .loop_time_us = 10000000,
+    };
+    static const char *const lines[] = {
+        "uvhttp_connections{state=\"active\"} 7",
+        "uvhttp_connections{state=\"idle\"} 5",
+        "uvhttp_accepted_connections_total 101",
+        "uvhttp_rejected_connections_total 102",
+        "uvhttp_requests_total 103",
+        "uvhttp_responses_total{class=\"1xx\"} 104",
+        "uvhttp_responses_total{class=\"2xx\"} 105",
+        "uvhttp_responses_total{class=\"3xx\"} 106",
+        "uvhttp_responses_total{class=\"4xx\"} 107",
+        "uvhttp_responses_total{class=\"5xx\"} 108",
+        "uvhttp_parse_errors_total 109",
+        "uvhttp_timeouts_total 110",
+        "uvhttp_aborted_exchanges_total 111",
+        "uvhttp_received_bytes_total 112",
+        "uvhttp_sent_bytes_total 18446744073709551615",
+        "uvhttp_request_duration_seconds_bucket{le=\"0.000064\"} 3",
+        "uvhttp_request_duration_seconds_bucket{le=\"0.000128\"} 4",
+        "uvhttp_request_duration_seconds_bucket{le=\"134.217728\"} 112",
+        "uvhttp_request_duration_seconds_bucket{le=\"+Inf\"} 113",
+        "uvhttp_request_duration_seconds_sum 1.234567",
+        "uvhttp_request_duration_seconds_count 113",
+        "uvhttp_request_latency_seconds{quantile=\"0.5\"} 0.000007",
+        "uvhttp_request_latency_seconds{quantile=\"0.9\"} 0.000080",
+        "uvhttp_request_latency_seconds{quantile=\"0.99\"} 0.000900",
+        "uvhttp_request_latency_seconds{quantile=\"0.999\"} 1.000000",
+        "uvhttp_request_latency_seconds{quantile=\"1\"} 5.000001",
+        "uvhttp_request_latency_seconds_count 113",
+        "uvhttp_loop_delay_seconds{quantile=\"0.5\"} 0.000001",
+        "uvhttp_loop_delay_seconds{quantile=\"1\"} 0.000005",
+        "uvhttp_loop_delay_seconds_sum 0.000042",
+        "uvhttp_loop_delay_seconds_count 114",
+        "uvhttp_loop_busy_seconds_total 2.500000",
+        "uvhttp_loop_seconds_total 10.000000",
+    };
+    write_text(&stats);
+    for (size_t i = 0; i < UVH_COUNT_OF(lines); i++)
+        assert_line(lines[i]);
+}
+
+/* Every sample stands behind the HELP and TYPE of its metric, each of which stands there once. */
+static void every_metric_says_what_it_is(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"counter", "gauge", "histogram", "summary"};
+    uvhttp_stats_t stats = {0};
+    char name[128] = "", type[32];
+    unsigned metrics = 0;
+    for (const char *line = write_text(&stats); *line != '\0'; line = strchr(line, '\n') + 1) {
+        assert_non_null(strchr(line, '\n'));
+        if (strncmp(line, "# HELP ", 7) == 0) {
+            assert_int_equal(sscanf(line + 7, "%127s", name), 1);
+            char again[160];
+            snprintf(again, sizeof(again), "# HELP %s ", name);
+            assert_true(strstr(text, again) == line && strstr(line + 1, again) == NULL);
+            metrics++;
+        } else if (strncmp(line, "# TYPE ", 7) == 0) {
+            assert_int_equal(strncmp(line + 7, name, strlen(name)), 0);
+            assert_int_equal(sscanf(line + 7 + strlen(name), " %31s", type), 1);
+            bool known = false;
+            for (size_t i = 0; i < UVH_COUNT_OF(types); i++)
+                known = known || strcmp(type, types[i]) == 0;
+            assert_true(known);
+            size_t length = strlen(name);
+            bool total = length > 6 && strcmp(name + length - 6, "_total") == 0;
+            assert_int_equal(total, strcmp(type, "counter") == 0);
+        } else {
+            assert_int_equal(strncmp(line, name, strlen(name)), 0);
+        }
+    }
+    assert_int_equal(metrics, 16);
+}
+
+static void what_does_not_fit_is_cut_and_measured(void **state)
+{
+    (void)state;
+    uvhttp_stats_t stats = {.total_requests = 5};
+    static char part[65536];
+    size_t length = strlen(write_text(&stats));
+    assert_true(uvhttp_metrics_write(&stats, NULL, 0) == length);
+    for (size_t size = 1; size <= length + 1; size++) {
+        memset(part, 'x', size + 1);
+        assert_true(uvhttp_metrics_write(&stats, part, size) == length);
+        assert_int_equal(part[size - 1], '\0');
+        assert_int_equal(part[size], 'x');
+        assert_int_equal(memcmp(part, text, size - 1), 0);
+    }
+}
+
+static void labels_are_escaped(void **state)
+{
+    (void)state;
+    char out[32];
+    uvhttp_slice_t value = {"a\\b\"c\nd\r\xc3\xa9", 10};
+    assert_true(uvhttp_metrics_escape(value, out, sizeof(out)) == 13);
+    assert_string_equal(out, "a\\\\b\\\"c\\nd\r\xc3\xa9");
+    assert_true(uvhttp_metrics_escape(value, NULL, 0) == 13);
+    assert_true(uvhttp_metrics_escape(value, out, 3) == 13);
+    assert_string_equal(out, "a"); /* half an escape would be none */
+    assert_true(uvhttp_metrics_escape((uvhttp_slice_t){NULL, 0}, out, 1) == 0);
+    assert_string_equal(out, "");
+}
+
+static void without_a_server_there_is_nothing_to_tell(void **state)
+{
+    (void)state;
+    assert_int_equal(uvhttp_metrics_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_has_its_line),
+        cmocka_unit_test(every_metric_says_what_it_is),
+        cmocka_unit_test(what_does_not_fit_is_cut_and_measured),
+        cmocka_unit_test(labels_are_escaped),
+        cmocka_unit_test(without_a_server_there_is_nothing_to_tell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+"""What a server tells about itself: /metrics as Prometheus reads it, compared with what a client sent, and the access log of the same
+requests, renamed, on a full disk, and on a pipe that nobody reads."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import raw
+from program import Program
+from wire_server import SAFETY_TIMEOUT, eventually
+
+SAMPLE = re.compile(r"^([a-z_]+(?:\{[^}]*\})?) ([0-9.]+)$")
+# Apache's "combined".
+COMBINED = re.compile(r'(\S+) - - \[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+)'
+                      r' "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"')
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(log):
+        running.append(Program("metrics", "0", str(log)))
+        return running[-1]
+
+    yield starter
+    for program in running:
+        if program.process.returncode is None:
+            assert program.stop() == 0, program.log()
+
+
+def scrape(connection):
+    answer = connection.ask("GET", "/metrics")
+    assert answer.status == 200 and answer.get("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
+    return answer.body.decode()
+
+
+def samples(text):
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    found = dict(SAMPLE.match(line).groups() for line in lines)
+    assert len(found) == len(lines)
+    return {name: float(value) for name, value in found.items()}
+
+
+def test_promtool_has_nothing_to_say(start, tmp_path):
+    promtool = shutil.which("promtool")
+    assert promtool, "promtool is missing: install prometheus"
+    program = start(tmp_path / "log")
+    with program.connect() as connection:
+        assert connection.ask("GET", "/").status == 200
+        text = scrape(connection)
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_promtool_would_complain(tmp_path):
+    """The check above can fail."""
+    checked = subprocess.run([shutil.which("promtool"), "check", "metrics"], input="# TYPE a counter\na 1\n",
+                             capture_output=True, text=True)
+    assert checked.returncode != 0
+
+
+def test_metrics_are_what_a_client_did(start, tmp_path):
+    program = start(tmp_path / "log")
+    sent = received = 0
+    with program.connect() as connection:
+        def ask(target, status, method="GET"):
+            nonlocal sent, received
+            message = raw.request(method, target)
+            connection.send(message)
+            answer = connection.response(method)
+            assert answer.status == status
+            sent += len(message)
+            return answer
+
+        before = samples(scrape(connection))
+        for _ in range(50):
+            ask("/", 200)
+        for _ in range(7):
+            ask("/none", 404)
+        ask("/work", 200)
+        ask("/", 405, "DELETE")
+        after = samples(scrape(connection))
+    sent += len(raw.request("GET", "/metrics"))
+
+    def grown(name):
+        return round(after[name] - before[name], 6)
+
+    assert grown("uvhttp_requests_total") == 60
+    assert grown('uvhttp_responses_total{class="2xx"}') == 52 and grown('uvhttp_responses_total{class="4xx"}') == 8
+    assert grown("uvhttp_received_bytes_total") == sent
+    assert grown("uvhttp_request_duration_seconds_count") == grown("uvhttp_request_latency_seconds_count") == 60
+    # /work takes 20 ms, and the loop can do nothing else meanwhile.
+    assert grown("uvhttp_request_duration_seconds_sum") >= 0.02
+    assert grown("uvhttp_loop_busy_seconds_total") >= 0.02
+    assert grown("uvhttp_loop_seconds_total") >= grown("uvhttp_loop_busy_seconds_total")
+    assert after['uvhttp_loop_delay_seconds{quantile="1"}'] >= 0.02
+    assert after['uvhttp_request_latency_seconds{quantile="1"}'] >= 0.02
+    assert after['uvhttp_connections{state="active"}'] == 1 and after['uvhttp_connections{state="idle"}'] == 0
+    buckets = [value for name, value in after.items() if name.startswith("uvhttp_request_duration_seconds_bucket")]
+    assert buckets == sorted(buckets) and buckets[-1] == after["uvhttp_request_duration_seconds_count"]
+    assert after['uvhttp_request_duration_seconds_bucket{le="0.016384"}'] < buckets[-1]
+
+
+def test_sent_bytes_are_those_received(start, tmp_path):
+    program = start(tmp_path / "log")
+    with program.connect() as connection:
+        connection.send(raw.request("GET", "/", "Connection: close"))
+        count = 0
+        while piece := connection.receive():
+            count += len(piece)
+    with program.connect() as connection:
+        assert samples(scrape(connection))["uvhttp_sent_bytes_total"] == count
+
+
+# the access log
+
+
+def test_lines_are_those_of_apache(start, tmp_path):
+    log = tmp_path / "log"
+    program = start(log)
+    agent = 'a "quoted" \\agent\\ \xe9'
+    begun = time.time()
+    with program.connect() as connection:
+        message = f"GET /?a=%0d%0ab HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}\r\nReferer: http://h/\r\n\r\n"
+        connection.send(message.encode("latin-1"))
+        assert connection.response().status == 200
+    assert program.stop() == 0
+    line, = log.read_text().splitlines()
+    client, when, request, status, size, referer, found = COMBINED.fullmatch(line).groups()
+    assert (client, request, status, size) == ("127.0.0.1", "GET /?a=%0d%0ab HTTP/1.1", "200", "6")
+    assert referer == "http://h/" and found == 'a \\"quoted\\" \\\\agent\\\\ \\xe9'
+    assert begun - 2 <= time.mktime(time.strptime(when[:20], "%d/%b/%Y:%H:%M:%S")) <= time.time() + 1
+    assert when[21:] == time.strftime("%z")
+    assert log.stat().st_mode & 0o137 == 0
+
+
+def test_a_renamed_log_is_opened_again_on_sighup(start, tmp_path):
+    log, old = tmp_path / "log", tmp_path / "log.1"
+    program = start(log)
+    assert program.ask("/?first").status == 200
+    eventually(lambda: "first" in log.read_text(), "a line is written soon")
+    log.rename(old)
+    program.send_signal(signal.SIGHUP)
+    eventually(log.exists, "the log is there again")
+    assert program.ask("/?second").status == 200
+    assert program.stop() == 0
+    assert "first" in old.read_text() and "second" not in old.read_text()
+    assert "second" in log.read_text() and "first" not in log.read_text()
+
+
+def test_a_full_disk_does_not_hold_the_server_up(start):
+    program = start("/dev/full")
+    with program.connect() as connection:
+        for _ in range(100):
+            assert connection.ask("GET", "/").status == 200
+        eventually(lambda: program.log().count("no space left") == 1, "the failure is told")
+        for _ in range(100):
+            assert connection.ask("GET", "/").status == 200
+    assert program.stop() == 0
+    assert program.log().count("no space left") == 1
+    assert "200 lines lost at the end" in program.log()
+
+
+def test_a_reader_that_does_not_read_does_not_hold_the_server_up(start, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = start(pipe)
+    count = 6000
+    filler = "x" * 300  # more than pipe and buffers hold
+    batch = raw.request("GET", "/?" + filler) * 20
+    with program.connect() as connection:
+        for _ in range(count // 20):
+            connection.send(batch)
+            assert all(answer.status == 200 for answer in connection.responses(20))
+        # Now somebody reads: what is missing is said in its place.
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        text = b""
+        end = time.monotonic() + SAFETY_TIMEOUT
+        while b"last" not in text:
+            assert time.monotonic() < end
+            if b"lines dropped" in text:
+                assert connection.ask("GET", "/last").status == 404
+                assert connection.ask("GET", "/?last").status == 200
+            try:
+                text += os.read(reader, 65536)
+            except BlockingIOError:
+                time.sleep(0.01)
+    os.close(reader)
+    lines = text[:text.rindex(b"\n")].decode().splitlines()
+    dropped = [int(line.split()[0]) for line in lines if line.endswith(" lines dropped")]
+    whole = [line for line in lines if not line.endswith(" lines dropped")]
+    assert all(COMBINED.fullmatch(line) for line in whole)
+    assert sum(dropped) + sum(filler in line for line in whole) == count
+    assert program.stop() == 0
+
+
+def test_standard_output_is_a_log_too(start):
+    program = start("-")
+    assert program.ask("/?here").status == 200
+    assert program.stop() == 0
+    assert COMBINED.search(program.output) and "/?here" in program.output
