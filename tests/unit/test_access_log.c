@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -220,14 +223,54 @@ static void a_full_disk_holds_nobody_up(void **state)
     assert_int_equal(atomic_load(&messages), 2); /* that it fails, and what is lost at the end */
 }
 
+/* What was lost is said in the form of the log: in JSON as an object, too. */
+static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {" lines dropped\n", "}\n{\"dropped\":"};
+    for (int json = 0; json <= 1; json++) {
+        uvhttp_access_log_config_t config = usual();
+        uvhttp_access_log_t *log;
+        char found[4096] = "";
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        config.buffer_size = 65536;
+        config.flush_ms = 1;
+        config.format = json ? UVHTTP_ACCESS_JSON : UVHTTP_ACCESS_COMMON;
+        assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+        write_lines(log);
+        write_lines(log);
+        assert_true(uvhttp_access_log_dropped(log) > 0);
+        int reader = open(path, O_RDONLY | O_NONBLOCK);
+        assert_true(reader >= 0);
+        /* Piece by piece, the end of the one before kept, since a notice may stand across two of them. */
+        size_t length = 0;
+        while (strstr(found, wanted[json]) == NULL) {
+            struct pollfd ready = {.fd = reader, .events = POLLIN};
+            size_t kept = length < 64 ? length : 64;
+            assert_int_equal(poll(&ready, 1, -1), 1);
+            memmove(found, found + length - kept, kept);
+            ssize_t count = read(reader, found + kept, sizeof(found) - 1 - kept);
+            assert_true(count > 0);
+            length = kept + (size_t)count;
+            found[length] = '\0';
+        }
+        uvhttp_access_log_close(log);
+        close(reader);
+    }
+}
+
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FILE(faulty_configurations_are_refused), WITH_FILE(running_out_of_memory_is_an_error),
-        WITH_FILE(local_time_has_its_offset),         WITH_FILE(threads_may_write_at_once),
+        WITH_FILE(faulty_configurations_are_refused),
+        WITH_FILE(running_out_of_memory_is_an_error),
+        WITH_FILE(local_time_has_its_offset),
+        WITH_FILE(threads_may_write_at_once),
         WITH_FILE(a_full_disk_holds_nobody_up),
+        WITH_FILE(dropped_lines_are_noted_in_the_form_of_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

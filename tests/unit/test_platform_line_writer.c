@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,15 @@ static void put_number(struct uvh_line_writer *writer, unsigned number)
 {
     char line[32];
     int length = snprintf(line, sizeof(line), "line %07u\n", number); /* 13 bytes */
+    uvh_line_writer_put(writer, line, (size_t)length);
+}
+
+/* Of different lengths, so that after a line without room there is one that would still fit. */
+static void put_number_padded(struct uvh_line_writer *writer, unsigned number)
+{
+    char line[64];
+    int length = snprintf(line, sizeof(line), "line %07u%.*s\n", number, (int)(number % 3) * 10,
+                          "xxxxxxxxxxxxxxxxxxxx");
     uvh_line_writer_put(writer, line, (size_t)length);
 }
 
@@ -206,7 +216,7 @@ static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
     for (unsigned i = 0; i < PUT; i++)
-        put_number(writer, i);
+        put_number_padded(writer, i);
     struct uvh_line_writer_counts counts = uvh_line_writer_counts(writer);
     assert_true(counts.dropped > PUT / 2);
     assert_true(counts.written + counts.dropped <= PUT);
@@ -220,7 +230,7 @@ static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
     unsigned next = PUT;
     while (next < PUT + 3 || counts.written + counts.dropped < next) {
         if (counts.written + counts.dropped == next)
-            put_number(writer, next++);
+            put_number_padded(writer, next++);
         struct pollfd ready = {.fd = reader, .events = POLLIN};
         if (poll(&ready, 1, 1) > 0) {
             ssize_t count = read(reader, text + length, 4096);
@@ -316,6 +326,35 @@ static void a_renamed_file_is_opened_again(void **state)
     free(text);
     text = content(path);
     assert_string_equal(text, "line 0000002\n");
+    free(text);
+}
+
+/* A line that was cut off at the end of the old file, here by a limit of its size, stands in the new one as a whole. */
+static void a_new_file_begins_with_a_whole_line(void **state)
+{
+    (void)state;
+    char old[96];
+    struct rlimit before, small;
+    snprintf(old, sizeof(old), "%s/log.1", folder);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 3600000);
+    for (unsigned i = 0; i < 10; i++)
+        put_number(writer, i);
+    small = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    uvh_line_writer_reopen(writer); /* writes what there is first */
+    wait_until_said(1);
+    assert_int_equal(rename(path, old), 0);
+    uvh_line_writer_reopen(writer);
+    wait_until_said(2);
+    uvh_line_writer_close(writer);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    char *text = content(old);
+    assert_int_equal(strlen(text), 100);
+    assert_string_equal(text + 91, "line 0000");
+    free(text);
+    text = content(path);
+    assert_string_equal(text, "line 0000007\nline 0000008\nline 0000009\n");
     free(text);
 }
 
@@ -416,6 +455,7 @@ int main(void)
         WITH_FOLDER(a_full_disk_is_reported_once_and_tried_again),
         WITH_FOLDER(lines_survive_a_failure_that_ends),
         WITH_FOLDER(a_renamed_file_is_opened_again),
+        WITH_FOLDER(a_new_file_begins_with_a_whole_line),
         WITH_FOLDER(an_old_file_stays_in_use_when_the_new_one_cannot_be_opened),
         WITH_FOLDER(threads_put_whole_lines_in_their_order),
         WITH_FOLDER(opening_fails_with_a_reason_and_leaves_nothing),
