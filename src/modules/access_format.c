@@ -172,13 +172,16 @@ static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at)
 /* For lines of text: what is not printable ASCII becomes \xNN, quote and backslash get a backslash, as Apache has it. */
 static void put_escaped(struct room *room, uvhttp_slice_t value)
 {
-    bool fits = true;
-    for (size_t i = put_plain(room, value, 0); i < value.length && fits; i += put_plain(room, value, i)) {
-        unsigned char byte = (unsigned char)value.base[i++];
-        if (byte == '"' || byte == '\\')
-            fits = put(room, byte == '"' ? "\\\"" : "\\\\", 2);
-        else
-            fits = put_hex(room, "\\x", byte);
+    size_t i = put_plain(room, value, 0);
+    while (i < value.length) {
+        unsigned char byte = (unsigned char)value.base[i];
+        bool fits = byte == '"'    ? put(room, "\\\"", 2)
+                    : byte == '\\' ? put(room, "\\\\", 2)
+                                   : put_hex(room, "\\x", byte);
+        if (!fits)
+            return; /* nor may anything follow */
+        i++;
+        i += put_plain(room, value, i);
     }
 }
 
@@ -199,24 +202,33 @@ static size_t utf8_length(const unsigned char *text, size_t length)
     return overlong || surrogate || beyond ? 0 : size;
 }
 
-/* RFC 8259 section 7; DEL is escaped too, for terminals. */
+/* One character for a JSON string, or what stands for one byte that is none. False when it does not fit. */
+static bool put_json_character(struct room *room, const unsigned char *text, size_t size)
+{
+    /* DEL and the control characters U+0080 to U+009F steer terminals, too. */
+    bool second_controls = size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+    if (size == 0)
+        return put(room, "\\ufffd", 6);
+    if (*text == '"')
+        return put(room, "\\\"", 2);
+    if (*text == '\\')
+        return put(room, "\\\\", 2);
+    if (*text < ' ' || *text == 0x7f || second_controls)
+        return put_hex(room, "\\u00", second_controls ? text[1] : *text);
+    return put(room, (const char *)text, size);
+}
+
+/* RFC 8259 section 7. */
 static void put_json(struct room *room, uvhttp_slice_t value)
 {
-    bool fits = true;
-    for (size_t i = put_plain(room, value, 0); i < value.length && fits; i += put_plain(room, value, i)) {
+    size_t i = put_plain(room, value, 0);
+    while (i < value.length) {
         const unsigned char *text = (const unsigned char *)value.base + i;
         size_t size = utf8_length(text, value.length - i);
-        /* The control characters U+0080 to U+009F steer terminals as well. */
-        bool second_controls = size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
-        if (size == 0)
-            fits = put(room, "\\ufffd", 6);
-        else if (*text == '"' || *text == '\\')
-            fits = put(room, *text == '"' ? "\\\"" : "\\\\", 2);
-        else if (*text < ' ' || *text == 0x7f || second_controls)
-            fits = put_hex(room, "\\u00", second_controls ? text[1] : *text);
-        else
-            fits = put(room, (const char *)text, size);
+        if (!put_json_character(room, text, size))
+            return;
         i += size == 0 ? 1 : size;
+        i += put_plain(room, value, i);
     }
 }
 

@@ -218,6 +218,32 @@ static void long_values_are_cut_between_characters(void **state)
     }
 }
 
+/* Where an escape finds no room, what follows it has none either, however short. */
+static void what_is_left_of_a_long_value_is_its_beginning(void **state)
+{
+    (void)state;
+    static char value[8192], wanted[32768];
+    uvhttp_access_facts_t facts = usual();
+    for (int json = 0; json <= 1; json++) {
+        compile("{target}", json);
+        for (size_t skew = 0; skew < 16; skew++) {
+            size_t length = skew, at = (size_t)json + skew;
+            memset(value, 'a', skew);
+            memset(wanted, 'a', at);
+            if (json)
+                wanted[0] = '"';
+            for (; length + 3 <= sizeof(value); length += 3) {
+                memcpy(value + length, "\nbc", 3);
+                at += (size_t)snprintf(wanted + at, sizeof(wanted) - at, "%sbc", json ? "\\u000a" : "\\x0a");
+            }
+            facts.target = (uvhttp_slice_t){value, length};
+            size_t found = strlen(made(&facts, 0));
+            assert_in_range(found, UVH_ACCESS_VALUE_SIZE - 16, UVH_ACCESS_VALUE_SIZE + 1);
+            assert_memory_equal(line, wanted, found - 1 - (size_t)json);
+        }
+    }
+}
+
 static void a_line_never_exceeds_its_size(void **state)
 {
     (void)state;
@@ -261,6 +287,7 @@ int main(void)
         cmocka_unit_test(what_could_break_a_line_of_text_is_escaped),
         cmocka_unit_test(strings_of_json_are_valid_whatever_comes),
         cmocka_unit_test(long_values_are_cut_between_characters),
+        cmocka_unit_test(what_is_left_of_a_long_value_is_its_beginning),
         cmocka_unit_test(a_line_never_exceeds_its_size),
         cmocka_unit_test(extreme_numbers_fit),
     };
