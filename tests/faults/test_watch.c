@@ -60,6 +60,8 @@ static void begin(void)
 {
     stage_begin(&stage);
     stage_new_server(&stage);
+    assert_int_equal(
+        uvhttp_server_route(stage.server, "GET", "/metrics", uvhttp_metrics_handle_request, stage.server), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/quick", quick, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/slow", slow, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep, NULL), 0);
@@ -223,6 +225,40 @@ static void before_listening_everything_is_zero(void **state)
     stage_end(&stage);
 }
 
+/* Metrics need a piece of memory: without it the client gets 503 or a closed connection, and the next one is served. */
+static void metrics_without_memory_are_refused(void **state)
+{
+    (void)state;
+    enum { MOST_CALLS = 12 };
+    unsigned answered = 0;
+    size_t offset;
+    struct raw_answer answer;
+    for (size_t n = 1; n <= MOST_CALLS; n++) {
+        begin();
+        fault_heap_arm(&stage.heap, n, false);
+        raw_client_send_text(&client, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+        offset = 0;
+        if (stage_drive_answers(&stage, &client, 100000, 1) == 1) {
+            assert_true(raw_client_answer(&client, &offset, false, &answer));
+            assert_true(answer.status == 200 || answer.status == 503);
+            answered += answer.status == 200;
+        } else {
+            assert_true(client.ended);
+        }
+        fault_heap_arm(&stage.heap, 0, false);
+        raw_client_close(&client, false);
+        raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+        raw_client_send_text(&client, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_int_equal(stage_drive_answers(&stage, &client, 100000, 1), 1);
+        offset = 0;
+        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(answer.status, 200);
+        assert_non_null(memmem(answer.body, answer.body_length, "\nuvhttp_requests_total ", 23));
+        end();
+    }
+    assert_true(answered > 0 && answered < MOST_CALLS);
+}
+
 static void *read_on(void *arg)
 {
     const struct uvh_watch *watch = &uvh_server_of(stage.server)->worker.watch;
@@ -284,6 +320,7 @@ int main(void)
         cmocka_unit_test(clients_that_leave_and_refused_requests_are_not_counted),
         cmocka_unit_test(others_on_the_loop_are_seen),
         cmocka_unit_test(before_listening_everything_is_zero),
+        cmocka_unit_test(metrics_without_memory_are_refused),
         cmocka_unit_test(others_may_read_meanwhile),
         cmocka_unit_test(a_duration_can_be_had_at_once),
     };
