@@ -9,34 +9,22 @@
  */
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <uv.h>
 #include <uvhttp.h>
 
-/* Sends a text and writes the line about it. */
-static int answer(uvhttp_request_t *req, uvhttp_response_t *res, int status, const char *text, void *log)
+static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    int err = uvhttp_response_send_text(res, status, text);
-    uvhttp_outcome_t outcome = {status, strlen(text), 0, false, (int64_t)time(NULL) * 1000};
-    if (err == 0)
-        uvhttp_access_log_finished(req, res, &outcome, log);
-    return err;
-}
-
-static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *log)
-{
-    return answer(req, res, 200, "Hello\n", log);
+    return uvhttp_response_send_text(res, 200, "Hello\n");
 }
 
 /* Takes its time, and everybody else's: look for it in uvhttp_loop_delay_seconds. */
-static int work(uvhttp_request_t *req, uvhttp_response_t *res, void *log)
+static int work(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uint64_t end = uv_hrtime() + 20 * 1000000;
     while (uv_hrtime() < end)
         ;
-    return answer(req, res, 200, "Done\n", log);
+    return uvhttp_response_send_text(res, 200, "Done\n");
 }
 
 static void on_hangup(uv_signal_t *signal, int number)
@@ -53,9 +41,10 @@ static int serve(uvhttp_server_t *server, int port, uvhttp_access_log_t *log)
 {
     uv_signal_t hangup;
     uv_loop_t *loop = uvhttp_server_loop(server);
-    int err = uvhttp_server_route(server, "GET", "/", hello, log);
+    uvhttp_server_on_finished(server, uvhttp_access_log_finished, log);
+    int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/work", work, log);
+        err = uvhttp_server_route(server, "GET", "/work", work, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/metrics", uvhttp_metrics_handle_request, server);
     if (err == 0)

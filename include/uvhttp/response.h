@@ -209,13 +209,16 @@ UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
 /* How an exchange has ended. */
 typedef struct uvhttp_outcome {
     int status;
-    uint64_t bytes_sent; /* head and body, of this response */
+    uint64_t
+        bytes_sent; /* head and body of this response; of an aborted one what still waited counts as well */
     uint64_t duration_us;
     bool aborted;    /* the client had gone before the end */
-    int64_t unix_ms; /* when the head had arrived */
+    int64_t unix_ms; /* when the head had arrived, in milliseconds since 1970-01-01 00:00 UTC */
 } uvhttp_outcome_t;
 
-/* Called once for each exchange when it is finished; request and response are still there, and nothing can be sent any more. */
+/* Called once for each exchange when it is over: its last byte was handed to the system or waits to be, or the client has gone. Request and
+ * response are still there, and nothing can be sent any more. A request that was refused because of its bytes has neither method
+ * nor target nor fields. See uvhttp_server_on_finished. */
 typedef void (*uvhttp_finished_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                    const uvhttp_outcome_t *outcome, void *arg);
 

@@ -78,6 +78,10 @@ UVHTTP_EXPORT int uvhttp_server_route(uvhttp_server_t *server, const char *metho
  * (uvhttp_response_proceed). Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb middleware, void *arg);
 
+/* Has `finished` called for every exchange when it is over, for access logs (uvhttp_access_log_finished fits) and counters of your own. At
+ * most one; a second call replaces the first, NULL takes it away. Costs a clock call for each request. Before the server listens. */
+UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_finished_cb finished, void *arg);
+
 /* Has `release(arg)` called when the server is freed: for what belongs to handlers. Errors: UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
 

@@ -235,3 +235,10 @@ void uvh_request_release(struct uvhttp_request *request)
             one->release(one->data);
     }
 }
+
+void uvh_request_clear(struct uvhttp_request *request, const uvhttp_head_t *head)
+{
+    request->head = head;
+    request->bytes = request->nothing;
+    request->path = (uvhttp_slice_t){request->nothing, 0};
+}

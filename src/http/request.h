@@ -44,7 +44,12 @@ struct uvhttp_request {
     uvhttp_body_cb on_body;             /* who takes the body in pieces; NULL until it is asked for */
     void *body_arg;
     bool body_paused;
+    char nothing
+        [1]; /* `bytes` of a request of which nothing is known; accessors write a NUL behind what they give */
 };
+
+/* Makes it a request of which nothing is known: `head` is initialized and empty. */
+void uvh_request_clear(struct uvhttp_request *request, const uvhttp_head_t *head);
 
 /* Releases what was attached. */
 void uvh_request_release(struct uvhttp_request *request);

@@ -112,6 +112,9 @@ void uvh_conn_close(struct uvh_conn *conn)
     conn->life = UVH_CONN_CLOSED;
     conn->worker->counters.active_connections--;
     uvh_timeout_cancel(&conn->timeout);
+    if (conn->exchange != NULL &&
+        conn->worker->server->on_finished != NULL) /* as long as the socket knows it */
+        uvhttp_request_client_address(&conn->exchange->base.request);
     if (conn->in.buffer != NULL)
         uvh_buffer_unref(conn->in.buffer);
     if (conn->out.buffer != NULL)

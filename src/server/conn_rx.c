@@ -64,6 +64,10 @@ void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail)
         refuse_without_memory(conn);
         return;
     }
+    if (exchange->base.began == 0) { /* not even its head was understood */
+        uvhttp_head_init(&exchange->head, NULL, 0);
+        uvh_request_clear(&exchange->base.request, &exchange->head);
+    }
     conn->rx = UVH_RX_WAIT;
     conn->unread = true;
     conn->close_after = true;

@@ -104,9 +104,13 @@ int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         return err;
     if (exchange->sends == UVH_H1_SENDS_LENGTH)
         body->size -= piece.length;
-    if (chunked)
-        conn->out.end += (uint32_t)uvh_h1_encode_chunk_line(conn->out.buffer->data + conn->out.end,
-                                                            UVH_H1_ENCODE_CHUNK_LINE_SIZE, piece.length);
+    base->sent += piece.length;
+    if (chunked) {
+        size_t line = uvh_h1_encode_chunk_line(conn->out.buffer->data + conn->out.end,
+                                               UVH_H1_ENCODE_CHUNK_LINE_SIZE, piece.length);
+        conn->out.end += (uint32_t)line;
+        base->sent += line + line_end.length;
+    }
     if (direct)
         return send_directly(conn, piece, chunked);
     char *out = conn->out.buffer->data + conn->out.end;
@@ -139,8 +143,9 @@ void uvh_conn_stream_await_room(struct uvh_exchange *base)
         uvh_conn_settle(conn, false);
 }
 
-static int append_last_chunk(struct uvh_conn *conn, const struct uvh_header_list *trailers)
+static int append_last_chunk(struct uvh_conn *conn)
 {
+    const struct uvh_header_list *trailers = &conn->exchange->base.response.trailers;
     size_t size = LAST_CHUNK_SIZE;
     for (uint16_t i = 0; i < trailers->count; i++)
         size += trailers->items[i].name.length + trailers->items[i].value.length + UVH_H1_ENCODE_FIELD_EXTRA;
@@ -156,6 +161,7 @@ static int append_last_chunk(struct uvh_conn *conn, const struct uvh_header_list
             uvh_h1_encode_field(out, (size_t)(end - out), trailers->items[i].name, trailers->items[i].value);
     uvh_h1_encode_end(out, (size_t)(end - out));
     conn->out.end += (uint32_t)size;
+    conn->exchange->base.sent += size;
     return 0;
 }
 
@@ -167,7 +173,7 @@ int uvh_conn_stream_end(struct uvh_exchange *base)
     if (exchange->sends == UVH_H1_SENDS_LENGTH && base->response.body.size > 0)
         err = UVHTTP_ELENGTH;
     else if (exchange->sends == UVH_H1_SENDS_CHUNKS)
-        err = append_last_chunk(conn, &base->response.trailers);
+        err = append_last_chunk(conn);
     if (err != 0) {
         uvh_conn_close(conn);
         return err;

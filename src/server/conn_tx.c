@@ -165,7 +165,9 @@ int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room
     if (!keep_alive && (!exchange->request_complete || exchange->base.request.framing.keep_alive))
         conn->unread = true;
     char *begin = conn->out.buffer->data + conn->out.end;
-    conn->out.end += (uint32_t)(put_head(begin, exchange, sends, keep_alive) - begin);
+    size_t size = (size_t)(put_head(begin, exchange, sends, keep_alive) - begin);
+    conn->out.end += (uint32_t)size;
+    exchange->base.sent += size;
     count_response(conn->worker, response->status);
     return 0;
 }
@@ -205,6 +207,7 @@ static int respond(struct uvh_exchange *base)
     if (copied && body->size > 0) {
         put(conn->out.buffer->data + conn->out.end, body->base, (size_t)body->size);
         conn->out.end += (uint32_t)body->size;
+        base->sent += body->size;
     }
     if (copied || head_only || body->size == 0) {
         uvh_exchange_finish(base, false);
@@ -268,6 +271,7 @@ static int send_memory(struct uvh_conn *conn)
         struct uvh_body *body = &conn->exchange->base.response.body;
         body->base += of_body;
         body->size -= of_body;
+        conn->exchange->base.sent += of_body;
     }
     return all ? SENT_ALL : SENT_SOME; /* less than asked means that the socket is full */
 }
@@ -294,6 +298,7 @@ static int send_file(struct uvh_conn *conn)
             return BROKEN;
         body->offset += (uint64_t)count;
         body->size -= (uint64_t)count;
+        conn->exchange->base.sent += (uint64_t)count;
         conn->worker->counters.bytes_sent += (uint64_t)count;
         share -= (uint64_t)count < share ? (uint64_t)count : share;
         if ((size_t)count < size)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "platform/clock.h"
 #include "platform/socket.h"
 #include "server/server.h"
 
@@ -229,6 +230,20 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     uvh_exchange_let_go(exchange);
 }
 
+static void tell_finished(struct uvh_exchange *exchange, bool aborted)
+{
+    const struct uvh_server *server = exchange->worker->server;
+    uint64_t duration = uvh_watch_since(exchange->began);
+    if (!aborted && exchange->began != 0)
+        uvh_watch_record(&exchange->worker->watch, duration);
+    uvhttp_outcome_t outcome = {.status = exchange->response.status,
+                                .bytes_sent = exchange->sent,
+                                .duration_us = duration,
+                                .aborted = aborted,
+                                .unix_ms = uvh_clock_unix_ms() - (int64_t)(duration / 1000)};
+    server->on_finished(&exchange->request, &exchange->response, &outcome, server->finished_arg);
+}
+
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
 {
     uvhttp_response_t *response = &exchange->response;
@@ -238,7 +253,9 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
         exchange->worker->counters.aborted_exchanges++;
-    else if (exchange->began != 0)
+    if (exchange->worker->server->on_finished != NULL)
+        tell_finished(exchange, aborted);
+    else if (!aborted && exchange->began != 0)
         uvh_watch_answered(&exchange->worker->watch, exchange->began);
     if (response->state != UVH_RESPONSE_SENT) {
         response->state = UVH_RESPONSE_GONE;

@@ -51,8 +51,9 @@ struct uvh_exchange {
     struct uvhttp_request request;
     struct uvhttp_response response;
     char *peer_text;
-    uint64_t began;           /* the turn in which the head was complete (uvh_watch); 0: there never was one */
-    unsigned holders;         /* handlers and senders on the stack, jobs on the thread pool */
+    uint64_t began;   /* the turn in which the head was complete (uvh_watch); 0: there never was one */
+    uint64_t sent;    /* bytes of the response handed to the protocol's output */
+    unsigned holders; /* handlers and senders on the stack, jobs on the thread pool */
     uint32_t next_middleware; /* index of the one whose turn is next */
     bool deciding;            /* a middleware has returned without an answer: it may proceed later */
     bool finished;            /* nothing more will be sent: goes with the last holder */

@@ -412,6 +412,15 @@ void uvhttp_server_on_stopped(uvhttp_server_t *view, uvhttp_stopped_cb stopped, 
     server->stopped_arg = arg;
 }
 
+void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finished, void *arg)
+{
+    if (view == NULL)
+        return;
+    struct uvh_server *server = uvh_server_of(view);
+    server->on_finished = finished;
+    server->finished_arg = arg;
+}
+
 const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
 {
     if (view == NULL)

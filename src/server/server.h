@@ -41,6 +41,8 @@ struct uvh_server {
     struct uvh_middleware *middleware;
     size_t middleware_count;
     struct uvh_owned *owned;
+    uvhttp_finished_cb on_finished;
+    void *finished_arg;
     struct uvh_worker worker;
     struct uvh_list listeners;
     int port; /* of the first listener */

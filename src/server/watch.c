@@ -72,17 +72,20 @@ void uvh_watch_close(struct uvh_watch *watch, uv_close_cb closed)
     uv_close((uv_handle_t *)&watch->after, closed);
 }
 
-uint64_t uvh_watch_answered_now(struct uvh_watch *watch, uint64_t began)
+uint64_t uvh_watch_since(uint64_t began)
 {
-    uint64_t now = uv_hrtime();
-    uint64_t microseconds = now > began ? (now - began) / NS_PER_US : 0;
+    uint64_t now = began == 0 ? 0 : uv_hrtime();
+    return now > began ? (now - began) / NS_PER_US : 0;
+}
+
+void uvh_watch_record(struct uvh_watch *watch, uint64_t microseconds)
+{
     uvh_histogram_record(&watch->exchanges, microseconds, 1);
-    return microseconds;
 }
 
 void uvh_watch_longer(struct uvh_watch *watch, uint64_t began)
 {
-    uvh_watch_answered_now(watch, began);
+    uvh_watch_record(watch, uvh_watch_since(began));
 }
 
 /* ---- reading ---- */

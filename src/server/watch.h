@@ -52,8 +52,9 @@ static inline void uvh_watch_answered(struct uvh_watch *watch, uint64_t began)
         uvh_watch_longer(watch, began);
 }
 
-/* The same for who needs the duration at once: returns microseconds, for a clock call. */
-uint64_t uvh_watch_answered_now(struct uvh_watch *watch, uint64_t began);
+/* The same in two steps for who needs the duration at once: microseconds since `began` (0 for 0), for a clock call. */
+uint64_t uvh_watch_since(uint64_t began);
+void uvh_watch_record(struct uvh_watch *watch, uint64_t microseconds);
 
 /* What several workers have measured. Add each, then report; 15 KB. */
 struct uvh_watch_sum {

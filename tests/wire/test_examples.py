@@ -236,7 +236,8 @@ def test_metrics(start, tmp_path):
     assert (hello, work) == ("Hello\n", "Done\n")
     assert "\nuvhttp_requests_total 3\n" in metrics
     assert program.stop() == 0
-    assert [line.split('"')[1] for line in log.read_text().splitlines()] == ["GET / HTTP/1.1", "GET /work HTTP/1.1"]
+    assert [line.split('"')[1] for line in log.read_text().splitlines()] == ["GET / HTTP/1.1", "GET /work HTTP/1.1",
+                                                                                   "GET /metrics HTTP/1.1"]
 
 
 def test_metrics_says_when_its_log_cannot_be_opened(tmp_path):

@@ -129,15 +129,30 @@ def test_lines_are_those_of_apache(start, tmp_path):
     with program.connect() as connection:
         message = f"GET /?a=%0d%0ab HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}\r\nReferer: http://h/\r\n\r\n"
         connection.send(message.encode("latin-1"))
-        assert connection.response().status == 200
+        answer = connection.response()
+        assert answer.status == 200
     assert program.stop() == 0
     line, = log.read_text().splitlines()
     client, when, request, status, size, referer, found = COMBINED.fullmatch(line).groups()
-    assert (client, request, status, size) == ("127.0.0.1", "GET /?a=%0d%0ab HTTP/1.1", "200", "6")
+    assert (client, request, status, size) == ("127.0.0.1", "GET /?a=%0d%0ab HTTP/1.1", "200",
+                                               str(len(answer.raw_head) + 6))
     assert referer == "http://h/" and found == 'a \\"quoted\\" \\\\agent\\\\ \\xe9'
     assert begun - 2 <= time.mktime(time.strptime(when[:20], "%d/%b/%Y:%H:%M:%S")) <= time.time() + 1
     assert when[21:] == time.strftime("%z")
     assert log.stat().st_mode & 0o137 == 0
+
+
+def test_every_answer_has_its_line(start, tmp_path):
+    log = tmp_path / "log"
+    program = start(log)
+    with program.connect() as connection:
+        connection.send(raw.request("GET", "/nowhere") + raw.request("DELETE", "/") + raw.request("HEAD", "/") + b"no request\r\n\r\n")
+        assert [connection.response(method).status for method in ("GET", "DELETE", "HEAD", "GET")] == [404, 405, 200, 400]
+    assert program.stop() == 0
+    lines = [COMBINED.fullmatch(line).groups()[:4] for line in log.read_text().splitlines()]
+    assert [(client, request, status) for client, _, request, status in lines] == [
+        ("127.0.0.1", "GET /nowhere HTTP/1.1", "404"), ("127.0.0.1", "DELETE / HTTP/1.1", "405"),
+        ("127.0.0.1", "HEAD / HTTP/1.1", "200"), ("127.0.0.1", "-", "400")]
 
 
 def test_a_renamed_log_is_opened_again_on_sighup(start, tmp_path):
