@@ -274,8 +274,9 @@ UVHTTP_EXPORT int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_s
  * pairs with neither name nor value are skipped. */
 UVHTTP_EXPORT bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value);
 
-/* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX decoded once except %2F, which stays as it is ("%2F"), dot
- * segments removed whether spelled plainly or encoded. `output` has room for raw.length bytes. The reason is TARGET_ENCODING for a
+/* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX decoded once, dot
+ * segments removed whether spelled plainly or encoded. An encoded slash stays as it is ("%2F"), so that it divides nothing, and the %25 of a text that
+ * decodes to "%2F", "%252F" and so on stays too, so that the two cannot be confused. `output` has room for raw.length bytes. The reason is TARGET_ENCODING for a
  * malformed escape or %00, TARGET_ABOVE_ROOT when ".." leads above "/", else NONE and `*length` is set. */
 UVHTTP_EXPORT uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output, size_t *length);
 

@@ -3,7 +3,7 @@
  * Always true: every string and slice a request gives is NUL-terminated except where stated, belongs to the request, and
  * lives until the exchange ends, that is until the response has been written or aborted. None of the functions fails except where
  * stated. All run on the thread of the server's loop. Inside uvhttp_response_defer's work callback these may be called too,
- * since they take no memory: method, target, path, raw_path, query_string, header, field, header_count, header_at, trailer, body,
+ * since they take no memory: method, target, path, raw_path, query_string, param_path, header, field, header_count, header_at, trailer, body,
  * http_minor and user_data. */
 #ifndef UVHTTP_REQUEST_H
 #define UVHTTP_REQUEST_H
@@ -25,8 +25,9 @@ UVHTTP_EXPORT const char *uvhttp_request_method_name(uvhttp_request_t *request);
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_target(uvhttp_request_t *request);
 
 /* The path: percent-decoded once, dot segments removed (RFC 3986 section 5.2.4), always beginning with '/' ("*" for
- * OPTIONS *), without the query. An encoded slash (%2F) is left encoded, so that it never becomes a separator. Empty for
- * CONNECT, which has no path. */
+ * OPTIONS *), without the query. An encoded slash (%2F) is left encoded, so that it never becomes a separator, and so is the
+ * '%' of a text that would read as one: "%2F" is a slash inside a segment, "%252F" the three characters "%2F".
+ * uvhttp_request_param decodes both. Empty for CONNECT, which has no path. */
 UVHTTP_EXPORT const char *uvhttp_request_path(uvhttp_request_t *request);
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_path_slice(uvhttp_request_t *request);
 
@@ -40,9 +41,14 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_query_string(uvhttp_request_t *reque
  * NULL when it is absent or memory ran out. */
 UVHTTP_EXPORT const char *uvhttp_request_query(uvhttp_request_t *request, const char *name);
 
-/* The value of the route's ":name" or "*name" segment, decoded; the name "*" finds the wildcard whatever it is
- * called. NULL when the route has no such parameter. */
+/* The value of the route's ":name" or "*name" segment, decoded completely: "a%2Fb" comes out as "a/b", so a '/' in the value of ":name" was sent
+ * encoded, and one of "*name" may have been. The name "*" finds the wildcard whatever it is called. NULL when the route has no
+ * such parameter or memory ran out. */
 UVHTTP_EXPORT const char *uvhttp_request_param(uvhttp_request_t *request, const char *name);
+
+/* The same as it stands in uvhttp_request_path, where every '/' separates: for what takes the value apart as a path. Not NUL-terminated.
+ * `base` is NULL when the route has no such parameter. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name);
 
 /* The first field of that name (case does not matter), or NULL. Optional white space around the value is removed. */
 UVHTTP_EXPORT const char *uvhttp_request_header(uvhttp_request_t *request, const char *name);

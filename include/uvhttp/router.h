@@ -1,19 +1,23 @@
-/* The router: which handler answers which method and path.
+/* The router: which handler answers which host, method and path, and which middleware runs before it.
  *
  * Patterns are paths whose segments are literal, ":name" (exactly one segment, not empty) or, as the last one, "*name" or "*"
  * (all the rest, may be empty). Literal goes before ":name", and ":name" before "*name", segment by segment, with a way
- * back when the more specific one leads nowhere. Matching uses the decoded path segments and never the query.
+ * back when the more specific one leads nowhere. Matching uses the decoded path segments and never the query; an encoded
+ * slash is part of its segment.
  * A HEAD request uses the GET route when it has none of its own; OPTIONS is answered with Allow unless a route
  * takes it; a path with other methods only gives 405 with Allow (RFC 9110 section 15.5.6).
  *
+ * A router is the server's (uvhttp_server_router), one of a named host (uvhttp_router_host), or a group of either
+ * (uvhttp_router_group). All of a server belong to it: nobody frees them.
+ *
  * Frozen once the server listens. All functions: before that, on one thread. Errors of the adding functions:
  *   UVHTTP_EROUTE    the pattern does not begin with '/', holds '?', '#' or '%' (paths are matched decoded), has more than
- *                    16 parameters, names one twice or not at all, or goes on after '*'
+ *                    16 parameters, names one twice or not at all, or goes on after '*'; a prefix or host is malformed
  *   UVHTTP_ECONFLICT method and pattern exist already (parameter names do not tell patterns apart)
  *   UVHTTP_EFROZEN   the server listens already
- *   UVHTTP_EINVAL    no handler, or the method is no token
- *   UVHTTP_ENOMEM    out of memory
- * The first two are logged with the patterns they are about. */
+ *   UVHTTP_EINVAL    no handler, the method is no token, or another argument that cannot be meant
+ *   UVHTTP_ENOMEM    out of memory; also when the router is NULL, so that only the last of several calls needs a check
+ * The first two are logged with the patterns they are about: host, prefix and all. */
 #ifndef UVHTTP_ROUTER_H
 #define UVHTTP_ROUTER_H
 
@@ -36,13 +40,22 @@ typedef enum uvhttp_route_flags {
     UVHTTP_ROUTE_STREAM = 1
 } uvhttp_route_flags_t;
 
+/* Something that runs before a handler. Unless it returns UVHTTP_DECLINED, nothing behind it runs. */
+typedef struct uvhttp_middleware {
+    uvhttp_handler_cb handler;
+    void *arg; /* handed to the handler; must outlive the server */
+} uvhttp_middleware_t;
+
 typedef struct uvhttp_route {
     const char *method;  /* "GET", "POST", ...; NULL for any method. Copied. */
-    const char *pattern; /* copied */
+    const char *pattern; /* copied. In a group with a prefix "" is the prefix itself. */
     uvhttp_handler_cb handler;
     void *arg;            /* handed to the handler; must outlive the server */
     size_t max_body_size; /* bytes; 0 means the server's max_body_size, see UVHTTP_ROUTE_STREAM */
     unsigned flags;       /* of uvhttp_route_flags_t */
+    const uvhttp_middleware_t
+        *middleware; /* of this route alone, behind that of its groups, in this order; copied */
+    size_t middleware_count;
 } uvhttp_route_t;
 
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);
@@ -50,6 +63,56 @@ UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_
 /* Any method, no argument. */
 UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern,
                                           uvhttp_handler_cb handler);
+
+/* Adds a middleware. To the server's router: for every request that was understood, those without a route too (they would
+ * get 404 or 405). To that of a host: for every request for it, after the server's. To a group: for the requests whose
+ * route belongs to it or to a group in it, whether that was added before or after; a request without route belongs
+ * to no group. From the outermost to the innermost, each in the order of adding, then the route's own.
+ * Errors: UVHTTP_EINVAL (no middleware), UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg);
+
+/* A group: a router whose patterns are put behind `prefix` ("/api/v1", "/users/:id"; copied), with middleware of its own; "" is
+ * a group for the sake of middleware only. A prefix does not end with '/', so that patterns go on with it, and holds no '*'. The group
+ * is a view of `router`: routes of both are matched as one set, and may conflict. `*group` is borrowed, NULL after an error.
+ * Errors: as above. */
+UVHTTP_EXPORT int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_router_t **group);
+
+/* A virtual server: a router for the requests whose host (of the absolute target, else of the Host field; RFC 9110 section
+ * 7.2) is `host`: "example.com" that one, "*.example.com" everything below it. A host that is named goes before a
+ * pattern, and a longer pattern before a shorter one. Case, the port and a dot at the end do not matter. Requests for no named
+ * host go to the server's own routes; a host with a name does not see those, and answers 404 and 405 by its own.
+ * The same host again gives the same router. `router` is the server's (else UVHTTP_EINVAL); `*out` is borrowed, NULL after an error.
+ * Errors: as above. */
+UVHTTP_EXPORT int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_t **out);
+
+/* What happens to a path that has no route for the method while the same path with a slash more, or less, at its end has one. */
+typedef enum uvhttp_slash {
+    UVHTTP_SLASH_STRICT = 0, /* it is another path: 404 */
+    UVHTTP_SLASH_REDIRECT =
+        1, /* 308 to the path that has a route, as it was sent, with the query (RFC 9110 section 15.4.9) */
+    UVHTTP_SLASH_IGNORE = 2 /* that route serves it */
+} uvhttp_slash_t;
+
+/* Sets it for the routes of a router and of its groups, or hosts, that set none of their own. The default is UVHTTP_SLASH_STRICT. A path that begins
+ * with "//" is not redirected: its beginning would be read as a host. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash);
+
+/* A route as it is in force. */
+typedef struct uvhttp_route_info {
+    const char *host; /* as given to uvhttp_router_host, in small letters; NULL for the server's own routes */
+    const char *pattern;     /* with the prefixes of its groups */
+    const char *method;      /* NULL for any */
+    size_t max_body_size;    /* bytes; 0: the server's */
+    unsigned flags;          /* of uvhttp_route_flags_t */
+    size_t middleware_count; /* that run before its handler; counted when the server listens, 0 before */
+} uvhttp_route_info_t;
+
+/* Gets one route; its strings live as long as the server. Anything but 0 ends the listing. */
+typedef int (*uvhttp_route_cb)(const uvhttp_route_info_t *route, void *arg);
+
+/* Calls `each` for every route that was added to `router`, its groups and its hosts, in the order of adding. What `each` returned
+ * last; 0 when there is none. Also while the server runs. Errors: UVHTTP_EINVAL without `each`, UVHTTP_ENOMEM without router. */
+UVHTTP_EXPORT int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void *arg);
 
 #ifdef __cplusplus
 }

@@ -75,7 +75,7 @@ UVHTTP_EXPORT int uvhttp_server_route(uvhttp_server_t *server, const char *metho
 /* Adds a middleware: runs when the head has arrived, before the body is asked for and before the route's handler, in the order of
  * adding, for every request that was understood, those without a route too (they would get 404 or 405). It returns UVHTTP_DECLINED to let
  * the request pass; otherwise the chain ends there: no handler runs behind a refusal. 0 without an answer: it decides later
- * (uvhttp_response_proceed). Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+ * (uvhttp_response_proceed). The same as uvhttp_router_use for the server's router. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb middleware, void *arg);
 
 /* Has `finished` called for every exchange when it is over, for access logs (uvhttp_access_log_finished fits) and counters of your own. At

@@ -1,9 +1,11 @@
 /* Percent-encoding and dot segments of paths (RFC 3986 sections 2.1, 3.3 and 5.2.4). Guarantees that a
  * normalized path names nothing above its root, however the dots were spelled, and that nothing is decoded
  * twice. Called by http/request.c for paths that are not normal and for parameters, by form.c, and by users of the parser alone. */
-#include <uvhttp/parser.h>
+#include "codec/target.h"
 
 #include <string.h>
+
+#include <uvhttp/parser.h>
 
 #include "codec/chars.h"
 #include "codec/scan_swar.h"
@@ -71,8 +73,29 @@ int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
     return 1;
 }
 
+/* What stands at `*p`, decoded; `*p` moves behind it. -1 at the end, at a '/' that is not encoded, and for a bad escape. */
+static int next_decoded(const char **p, const char *end)
+{
+    if (*p == end || **p == '/')
+        return -1;
+    int byte = **p == '%' ? decode_escape(*p, end) : (unsigned char)**p;
+    *p += **p == '%' ? 3 : 1;
+    return byte;
+}
+
+/* Behind a '%' that was decoded stands what decodes to "2F", or that behind any number of "25": it would read as a kept slash. */
+static bool spells_slash(const char *p, const char *end)
+{
+    while (next_decoded(&p, end) == '2') {
+        int byte = next_decoded(&p, end);
+        if (byte != '5')
+            return byte == 'F' || byte == 'f';
+    }
+    return false;
+}
+
 /* Decodes the segment at `*p` up to the next '/' or `end` to `out`; NULL for a bad escape. An encoded '/'
- * stays encoded, so that it never divides segments. */
+ * stays encoded, so that it never divides segments, and a '%' stays so too where it would make one of what is none (target.h). */
 static char *decode_segment(const char **p, const char *end, char *out)
 {
     const char *at = *p;
@@ -84,7 +107,7 @@ static char *decode_segment(const char **p, const char *end, char *out)
         int byte = decode_escape(at, end);
         if (byte <= 0)
             return NULL;
-        if (byte == '/') {
+        if (byte == '/' || (byte == '%' && spells_slash(at + 3, end))) {
             memmove(out, at, 3);
             out += 3;
         } else {
@@ -94,6 +117,66 @@ static char *decode_segment(const char **p, const char *end, char *out)
     }
     *p = at;
     return out;
+}
+
+/* The length of the kept text at `p`, which is a '%': of "%2F", or of that with any number of "25" in it. 0 when there is none. */
+static size_t kept_length(const char *p, const char *end)
+{
+    const char *at = p + 1;
+    while (end - at >= 2 && at[0] == '2' && at[1] == '5')
+        at += 2;
+    bool slash = end - at >= 2 && at[0] == '2' && (at[1] == 'F' || at[1] == 'f');
+    return slash ? (size_t)(at + 2 - p) : 0;
+}
+
+enum { KEPT_SLASH = 3 }; /* bytes of "%2F" */
+
+/* The next '%' that begins a kept text at or behind `p`, whose length is `*length`; NULL when there is none. */
+static const char *find_kept(const char *p, const char *end, size_t *length)
+{
+    while (p < end && (p = memchr(p, '%', (size_t)(end - p))) != NULL) {
+        *length = kept_length(p, end);
+        if (*length > 0)
+            return p;
+        p++;
+    }
+    return NULL;
+}
+
+bool uvh_target_has_kept(uvhttp_slice_t path)
+{
+    size_t length;
+    return path.length > 0 && find_kept(path.base, path.base + path.length, &length) != NULL;
+}
+
+bool uvh_target_has_slash(uvhttp_slice_t path)
+{
+    const char *p = path.base;
+    const char *end = p + path.length;
+    size_t length;
+    while (p != NULL && (p = find_kept(p, end, &length)) != NULL) {
+        if (length == KEPT_SLASH)
+            return true;
+        p += length;
+    }
+    return false;
+}
+
+size_t uvh_target_release_kept(uvhttp_slice_t path, char *output)
+{
+    const char *p = path.base;
+    const char *end = p + path.length;
+    char *out = output;
+    size_t length;
+    for (const char *kept = find_kept(p, end, &length); kept != NULL; kept = find_kept(p, end, &length)) {
+        memmove(out, p, (size_t)(kept - p));
+        out += kept - p;
+        p = kept + 3; /* behind "%2F", or behind the first "25" */
+        *out++ = length == KEPT_SLASH ? '/' : '%';
+    }
+    if (p < end)
+        memmove(out, p, (size_t)(end - p));
+    return (size_t)(out - output) + (size_t)(end - p);
 }
 
 static bool is_dots(const char *segment, const char *end, int dots)

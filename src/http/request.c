@@ -6,6 +6,8 @@
 
 #include <uvhttp/error.h>
 
+#include "codec/target.h"
+
 static const uvhttp_slice_t no_slice = {NULL, 0};
 
 static uvhttp_slice_t terminated(char *bytes, size_t offset, size_t length)
@@ -20,6 +22,15 @@ static const char *find_text(const uvhttp_head_t *head, char *bytes, const char 
     return field == NULL ? NULL : terminated(bytes, field->value_offset, field->value_length).base;
 }
 
+/* The path ends where the target does, so that a NUL can end both, and the head goes on far enough behind it. Only requests without
+ * fields, which HTTP/1.0 allows, have less than that. */
+static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t *head, uvhttp_slice_t raw)
+{
+    const char *target_end = head->base + head->target_offset + head->target_length;
+    return request->framing.query.base == NULL && raw.base + raw.length == target_end &&
+           head->base + head->size - target_end >= UVH_REQUEST_PATH_SLACK;
+}
+
 uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
                                  const uvhttp_head_t *head, bool *out_of_memory)
 {
@@ -29,11 +40,11 @@ uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_aren
     request->bytes = (char *)(uintptr_t)head->base;
     request->bytes[head->target_offset + head->target_length] = '\0';
     uvhttp_slice_t raw = request->framing.path;
-    if (uvhttp_path_is_normal(raw) && request->framing.query.base == NULL) {
+    if (is_usable(request, head, raw) && uvhttp_path_is_normal(raw)) {
         request->path = raw;
         return UVHTTP_REASON_NONE;
     }
-    char *path = uvh_arena_text(arena, raw.length + 1);
+    char *path = uvh_arena_text(arena, raw.length + UVH_REQUEST_PATH_SLACK);
     if (path == NULL) {
         *out_of_memory = true;
         return UVHTTP_REASON_NONE;
@@ -42,7 +53,7 @@ uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_aren
     uvhttp_reason_t reason = uvhttp_path_normalize(raw, path, &length);
     if (reason != UVHTTP_REASON_NONE)
         return reason;
-    path[length] = '\0';
+    memset(path + length, 0, UVH_REQUEST_PATH_SLACK);
     request->path = (uvhttp_slice_t){path, length};
     return UVHTTP_REASON_NONE;
 }
@@ -119,23 +130,45 @@ const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
     return NULL;
 }
 
-const char *uvhttp_request_param(uvhttp_request_t *request, const char *name)
+/* The parameter of that name, NULL when the route has none. */
+static struct uvh_param *find_param(uvhttp_request_t *request, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < request->param_count; i++) {
-        struct uvh_param *param = &request->params[i];
-        bool same = param->name_length == length && memcmp(param->name, name, length) == 0;
-        if (!same && !(param->wildcard && strcmp(name, "*") == 0))
-            continue;
-        if (param->text == NULL) {
-            bool ends_path =
-                param->value.base + param->value.length == request->path.base + request->path.length;
-            param->text = ends_path ? param->value.base
-                                    : uvh_arena_copy(request->arena, param->value.base, param->value.length);
-        }
-        return param->text;
+        const struct uvh_param_name *known = &request->param_names[i];
+        bool same = known->length == length && memcmp(known->base, name, length) == 0;
+        if (same || (known->wildcard && strcmp(name, "*") == 0))
+            return &request->params[i];
     }
     return NULL;
+}
+
+/* The value decoded and with a NUL behind it; NULL when memory ran out. */
+static const char *param_text(uvhttp_request_t *request, uvhttp_slice_t value)
+{
+    bool ends_path = value.base + value.length == request->path.base + request->path.length;
+    if (!uvh_target_has_kept(value))
+        return ends_path ? value.base : uvh_arena_copy(request->arena, value.base, value.length);
+    char *text = uvh_arena_text(request->arena, value.length + 1);
+    if (text != NULL)
+        text[uvh_target_release_kept(value, text)] = '\0';
+    return text;
+}
+
+const char *uvhttp_request_param(uvhttp_request_t *request, const char *name)
+{
+    struct uvh_param *param = find_param(request, name);
+    if (param == NULL)
+        return NULL;
+    if (param->text == NULL)
+        param->text = param_text(request, param->value);
+    return param->text;
+}
+
+uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name)
+{
+    const struct uvh_param *param = find_param(request, name);
+    return param == NULL ? no_slice : param->value;
 }
 
 const char *uvhttp_request_header(uvhttp_request_t *request, const char *name)

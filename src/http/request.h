@@ -1,7 +1,7 @@
 /* The request as a value: a parsed head, its framing, what the router found, and the body once it is complete.
  *
  * Always true after uvh_request_init: `bytes` + offsets of `head` are readable and writable, the byte behind the target is
- * NUL, and path is NUL-terminated, normalized and begins with '/' or is "*". Filled by server/, read by handlers. */
+ * NUL, and path is NUL-terminated, normalized, begins with '/' or is "*" or empty, and has UVH_REQUEST_PATH_SLACK readable bytes behind it. Filled by server/, read by handlers. */
 #ifndef UVH_HTTP_REQUEST_H
 #define UVH_HTTP_REQUEST_H
 
@@ -10,14 +10,23 @@
 
 #include "base/arena.h"
 
-enum { UVH_REQUEST_MAX_PARAMS = 16 };
+enum {
+    UVH_REQUEST_MAX_PARAMS = 16,
+    UVH_REQUEST_PATH_SLACK =
+        16, /* bytes behind a path that can be read, so that the router may load whole blocks */
+};
 
+/* What a route says of a parameter. */
+struct uvh_param_name {
+    const char *base;
+    size_t length;
+    bool wildcard; /* "*name" or "*": also found as "*" */
+};
+
+/* And what a request does. */
 struct uvh_param {
-    const char *name; /* the route's, NUL-terminated */
-    size_t name_length;
-    bool wildcard;        /* "*name" or "*": also found as "*" */
     uvhttp_slice_t value; /* a piece of the path */
-    const char *text;     /* `value` with a NUL, made when first asked for */
+    const char *text;     /* `value` decoded and with a NUL, made when first asked for */
 };
 
 /* What somebody has attached under a key. */
@@ -37,6 +46,7 @@ struct uvhttp_request {
     uvhttp_framing_t framing;
     uvhttp_slice_t path;
     uvhttp_slice_t body;
+    const struct uvh_param_name *param_names; /* the route's */
     struct uvh_param *params;
     size_t param_count;
     void *user_data;

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "codec/target.h"
 #include "modules/file_cache.h"
 #include "modules/static_answer.h"
 #include "modules/static_load.h"
@@ -188,9 +189,9 @@ static uvhttp_slice_t file_path(const struct uvhttp_static *context, uvhttp_requ
 {
     size_t prefix = context->prefix_length;
     if (prefix == 0) {
-        const char *rest = uvhttp_request_param(request, "*");
-        if (rest != NULL)
-            return (uvhttp_slice_t){rest, strlen(rest)};
+        uvhttp_slice_t rest = uvhttp_request_param_path(request, "*");
+        if (rest.base != NULL)
+            return rest;
         prefix = 1;
     }
     uvhttp_slice_t path = uvhttp_request_path_slice(request);
@@ -204,6 +205,15 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
         return refuse_method(response);
     uvhttp_slice_t path = file_path(files, request);
+    if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
+        /* No name holds a slash. Any other '%' belongs to a name. */
+        if (uvh_target_has_slash(path))
+            return uvhttp_response_send_status(response, 404);
+        char *copy = uvhttp_request_allocate(request, path.length + 1);
+        if (copy == NULL)
+            return UVHTTP_ENOMEM;
+        path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
+    }
     struct uvh_file_entry *entry = uvh_file_cache_find(&files->cache, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
         return uvh_static_answer_entry(request, response, entry);

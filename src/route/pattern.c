@@ -1,9 +1,10 @@
-/* Segments are cut at the slashes of the path as it is matched, so an encoded slash never separates. */
+/* Segments are cut at the slashes, as those of paths are (segment.h). */
 #include "route/pattern.h"
 
 #include <string.h>
 
-uvhttp_slice_t uvh_pattern_next(uvhttp_slice_t *rest)
+/* Cuts the first segment off `*rest`, whose base is NULL afterwards when it was the last one. */
+static uvhttp_slice_t next_segment(uvhttp_slice_t *rest)
 {
     const char *slash = memchr(rest->base, '/', rest->length);
     uvhttp_slice_t segment = *rest;
@@ -17,17 +18,24 @@ uvhttp_slice_t uvh_pattern_next(uvhttp_slice_t *rest)
     return segment;
 }
 
-static bool has_param(const struct uvh_param *params, size_t count, const struct uvh_param *wanted)
+static bool has_param(const struct uvh_param_name *params, size_t count, const struct uvh_param_name *wanted)
 {
     for (size_t i = 0; i < count; i++) {
-        if (params[i].name_length == wanted->name_length &&
-            memcmp(params[i].name, wanted->name, wanted->name_length) == 0)
+        if (params[i].length == wanted->length && memcmp(params[i].base, wanted->base, wanted->length) == 0)
             return true;
     }
     return false;
 }
 
-const char *uvh_pattern_params(const char *pattern, struct uvh_param *params, size_t *count)
+size_t uvh_pattern_most_params(const char *pattern)
+{
+    size_t count = 0;
+    for (const char *c = pattern; *c != '\0' && count < UVH_REQUEST_MAX_PARAMS; c++)
+        count += c[0] == '/' && (c[1] == ':' || c[1] == '*');
+    return count;
+}
+
+const char *uvh_pattern_params(const char *pattern, struct uvh_param_name *params, size_t *count)
 {
     uvhttp_slice_t rest = {pattern + 1, strlen(pattern) - 1};
     *count = 0;
@@ -36,7 +44,7 @@ const char *uvh_pattern_params(const char *pattern, struct uvh_param *params, si
     if (strchr(pattern, '%') != NULL)
         return "paths are matched decoded, so write the character itself";
     while (rest.base != NULL) {
-        uvhttp_slice_t segment = uvh_pattern_next(&rest);
+        uvhttp_slice_t segment = next_segment(&rest);
         if (segment.length == 0 || (segment.base[0] != ':' && segment.base[0] != '*'))
             continue;
         bool wildcard = segment.base[0] == '*';
@@ -47,9 +55,9 @@ const char *uvh_pattern_params(const char *pattern, struct uvh_param *params, si
             return "a parameter has no name";
         if (*count == UVH_REQUEST_MAX_PARAMS)
             return "it has more than 16 parameters";
-        struct uvh_param *param = &params[*count];
-        param->name = unnamed ? segment.base : segment.base + 1;
-        param->name_length = unnamed ? 1 : segment.length - 1;
+        struct uvh_param_name *param = &params[*count];
+        param->base = unnamed ? segment.base : segment.base + 1;
+        param->length = unnamed ? 1 : segment.length - 1;
         param->wildcard = wildcard;
         if (has_param(params, *count, param))
             return "it names a parameter twice";

@@ -64,8 +64,11 @@ void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail)
         refuse_without_memory(conn);
         return;
     }
-    if (exchange->base.began == 0) { /* not even its head was understood */
-        uvhttp_head_init(&exchange->head, NULL, 0);
+    if (exchange->base.began == 0) { /* not even its head was understood; that it was a HEAD still counts */
+        uvhttp_head_t *head = &exchange->head;
+        uint8_t method = head->method;
+        uvhttp_head_init(head, NULL, 0);
+        head->method = method;
         uvh_request_clear(&exchange->base.request, &exchange->head);
     }
     conn->rx = UVH_RX_WAIT;

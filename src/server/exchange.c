@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "platform/clock.h"
 #include "platform/socket.h"
+#include "route/slash.h"
 #include "server/server.h"
 
 enum { MAX_ALLOW_SIZE = 65536 };
@@ -38,9 +39,11 @@ void uvh_exchange_route(struct uvh_exchange *exchange)
 {
     struct uvhttp_request *request = &exchange->request;
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
-    uvh_router_match(exchange->worker->server->router, (uvhttp_method_t)request->head->method, name,
-                     request->path, &exchange->match);
+    const struct uvh_site *site =
+        uvh_router_site(exchange->worker->server->router, request->framing.authority);
+    uvh_router_match(site, (uvhttp_method_t)request->head->method, name, request->path, &exchange->match);
     if (exchange->match.route != NULL) {
+        request->param_names = exchange->match.route->params;
         request->params = exchange->match.params;
         request->param_count = exchange->match.param_count;
     }
@@ -74,7 +77,7 @@ static int answer_with_allow(struct uvh_exchange *exchange, int status)
 {
     struct uvh_bytes allow;
     uvh_bytes_init(&allow, exchange->worker->server->allocator, MAX_ALLOW_SIZE);
-    int err = uvh_router_allow(exchange->worker->server->router, exchange->request.path, &allow);
+    int err = uvh_router_allow(exchange->match.site, exchange->request.path, &allow);
     if (err == 0 && uvh_bytes_append(&allow, "", 1) != 0)
         err = UVHTTP_ENOMEM;
     if (err == 0)
@@ -89,6 +92,11 @@ static int answer_unrouted(struct uvh_exchange *exchange)
     bool asks_options = exchange->request.head->method == UVHTTP_METHOD_OPTIONS;
     bool known_path =
         exchange->match.known_path || exchange->request.framing.target_form == UVHTTP_TARGET_ASTERISK;
+    if (exchange->match.other_slash) {
+        int result = uvh_slash_redirect(&exchange->request, &exchange->response);
+        if (result != UVHTTP_DECLINED)
+            return result;
+    }
     if (!is_implemented(exchange))
         return uvhttp_response_send_status(&exchange->response, 501);
     if (exchange->match.route != NULL || !known_path)
@@ -124,10 +132,10 @@ static void conclude(struct uvh_exchange *exchange, int result)
 /* Goes on with the middleware whose turn it is. True when all have let the request pass. */
 static bool run_middleware(struct uvh_exchange *exchange)
 {
-    const struct uvh_server *server = exchange->worker->server;
+    const struct uvh_match *match = &exchange->match;
     uvhttp_response_t *response = &exchange->response;
-    while (exchange->next_middleware < server->middleware_count) {
-        const struct uvh_middleware *next = &server->middleware[exchange->next_middleware++];
+    while (exchange->next_middleware < match->chain_length) {
+        const uvhttp_middleware_t *next = &match->chain[exchange->next_middleware++];
         int result = next->handler(&exchange->request, response, next->arg);
         if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
             continue;
@@ -140,7 +148,7 @@ static bool run_middleware(struct uvh_exchange *exchange)
 
 bool uvh_exchange_admit(struct uvh_exchange *exchange)
 {
-    if (exchange->worker->server->middleware_count == 0)
+    if (exchange->match.chain_length == 0)
         return true;
     uvh_exchange_hold(exchange);
     bool admitted = run_middleware(exchange);

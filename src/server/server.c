@@ -27,7 +27,6 @@ static void release(struct uvh_server *server)
         owned->release(owned->arg);
         uvh_free(server->allocator, owned);
     }
-    uvh_free(server->allocator, server->middleware);
     if (server->owns_loop)
         uv_loop_close(&server->own_loop);
     uvh_free(server->allocator, server);
@@ -202,6 +201,9 @@ static int start(struct uvh_server *server)
         uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", message);
         return err;
     }
+    err = uvh_router_freeze(server->router);
+    if (err != 0)
+        return err;
     /* None of these can fail but for uv_async_init, which needs descriptors; it comes first, so nothing is to be undone. */
     err = init_handle(server, (uv_handle_t *)&server->stop_request,
                       uv_async_init(server->loop, &server->stop_request, on_stop_request));
@@ -213,7 +215,6 @@ static int start(struct uvh_server *server)
     server->worker.tick.data = server->worker.resume.data = server;
     server->worker.watch.wait.data = server->worker.watch.after.data = server;
     server->open_handles += UVH_WORKER_HANDLES;
-    uvh_router_freeze(server->router);
     uvh_socket_ignore_sigpipe();
     server->life = UVH_SERVER_RUNNING;
     return 0;
@@ -294,20 +295,7 @@ int uvhttp_server_route(uvhttp_server_t *server, const char *method, const char 
 
 int uvhttp_server_use(uvhttp_server_t *view, uvhttp_handler_cb middleware, void *arg)
 {
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
-    if (middleware == NULL)
-        return UVHTTP_EINVAL;
-    if (server->life != UVH_SERVER_NEW)
-        return UVHTTP_EFROZEN;
-    size_t size = (server->middleware_count + 1) * sizeof(*server->middleware);
-    struct uvh_middleware *grown = uvh_realloc(server->allocator, server->middleware, size);
-    if (grown == NULL)
-        return UVHTTP_ENOMEM;
-    grown[server->middleware_count++] = (struct uvh_middleware){middleware, arg};
-    server->middleware = grown;
-    return 0;
+    return uvhttp_router_use(uvhttp_server_router(view), middleware, arg);
 }
 
 int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void *arg)

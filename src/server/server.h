@@ -21,11 +21,6 @@ enum uvh_server_life {
     UVH_SERVER_STOPPED,
 };
 
-struct uvh_middleware {
-    uvhttp_handler_cb handler;
-    void *arg;
-};
-
 /* Something the server frees with itself. */
 struct uvh_owned {
     struct uvh_owned *next;
@@ -38,8 +33,6 @@ struct uvh_server {
     uvhttp_config_t config;
     const uvhttp_allocator_t *allocator;
     struct uvhttp_router *router;
-    struct uvh_middleware *middleware;
-    size_t middleware_count;
     struct uvh_owned *owned;
     uvhttp_finished_cb on_finished;
     void *finished_arg;

@@ -105,9 +105,23 @@ static inline bool reference_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *n
     return true;
 }
 
-/* One segment, decoded to `out` once; an encoded "/" stays as it is. The length, or -1 for a malformed escape or NUL. */
+/* The '%' at `at` of a decoded text is followed by "2F", or by that behind any number of "25". */
+static inline bool reference_reads_as_slash(const int *text, ptrdiff_t at, ptrdiff_t length)
+{
+    for (at++; at + 1 < length && text[at] == '2'; at += 2) {
+        if (text[at + 1] != '5')
+            return text[at + 1] == 'F' || text[at + 1] == 'f';
+    }
+    return false;
+}
+
+/* One segment, decoded to `out` once; an encoded "/" stays as it is, and so does the '%' of what would read as one. The length, or -1 for a
+ * malformed escape or NUL. */
 static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
 {
+    static int
+        decoded[REFERENCE_LONGEST_PATH]; /* bytes; an encoded slash is 256 and the last byte of its escape */
+    ptrdiff_t count = 0;
     ptrdiff_t length = 0;
     for (size_t at = 0; at < text.length; at++) {
         int byte = (unsigned char)text.base[at];
@@ -115,14 +129,20 @@ static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
             byte = reference_escape(text, at);
             if (byte <= 0)
                 return -1;
-            if (byte == '/') {
-                memcpy(out + length, text.base + at, 2);
-                length += 2;
-                byte = (unsigned char)text.base[at + 2];
-            }
+            if (byte == '/')
+                byte = 256 + text.base[at + 2];
             at += 2;
         }
-        out[length++] = (char)byte;
+        decoded[count++] = byte;
+    }
+    for (ptrdiff_t at = 0; at < count; at++) {
+        bool slash = decoded[at] > 256;
+        bool percent = decoded[at] == '%' && reference_reads_as_slash(decoded, at, count);
+        if (slash || percent) {
+            out[length++] = '%';
+            out[length++] = '2';
+        }
+        out[length++] = (char)(slash ? decoded[at] - 256 : percent ? '5' : decoded[at]);
     }
     return length;
 }

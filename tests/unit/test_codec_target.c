@@ -12,6 +12,8 @@
 
 #include <uvhttp/parser.h>
 
+#include "codec/target.h"
+
 #define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 
 static uvhttp_slice_t slice_of(const char *text)
@@ -230,10 +232,22 @@ static bool reference_remove_dots(char *input, char *output)
     return true;
 }
 
+/* Text that begins with a '%' and reads as an encoded slash, once or more often encoded. */
+static bool reference_reads_as_slash(const char *text)
+{
+    if (*text++ != '%')
+        return false;
+    while (strncmp(text, "25", 2) == 0)
+        text += 2;
+    return strncmp(text, "2F", 2) == 0 || strncmp(text, "2f", 2) == 0;
+}
+
 static void reference_restore_slashes(const char *text, char *output)
 {
     for (; *text != '\0'; text++) {
         const char *unit = *text == SLASH_UPPER ? "%2F" : *text == SLASH_LOWER ? "%2f" : NULL;
+        if (reference_reads_as_slash(text))
+            unit = "%25";
         if (unit == NULL)
             *output++ = *text;
         else
@@ -288,11 +302,65 @@ static void every_short_path(void **state)
     }
 }
 
+/* All that may or may not read as an encoded slash. */
+static void every_short_path_of_encoded_percents(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"%25", "2", "%32", "5", "%35", "F", "%66", "%2f"};
+    enum { UNITS = 8, LENGTH = 6 };
+    for (unsigned number = 0; number < 8 * 8 * 8 * 8 * 8 * 8; number++) {
+        char raw[MOST] = "/%25";
+        unsigned rest = number;
+        for (int i = 0; i < LENGTH; i++, rest /= UNITS)
+            strncat(raw, units[rest % UNITS], 4);
+        compare_with_reference(raw);
+    }
+}
+
+static void what_a_path_keeps_encoded_is_decoded_in_the_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *raw, *path, *text;
+        bool slash;
+    } cases[] = {
+        {"a",               "a",             "a",         false},
+        {"",                "",              "",          false},
+        {"a%2Fb",           "a%2Fb",         "a/b",       true },
+        {"%2f%2F",          "%2f%2F",        "//",        true },
+        {"%252F",           "%252F",         "%2F",       false},
+        {"%25%32F",         "%252F",         "%2F",       false},
+        {"%25252f",         "%25252f",       "%252f",     false},
+        {"%2525",           "%25",           "%25",       false},
+        {"%25",             "%",             "%",         false},
+        {"%2541",           "%41",           "%41",       false},
+        {"%252541",         "%2541",         "%2541",     false},
+        {"%252F%2F%252541", "%252F%2F%2541", "%2F/%2541", true },
+        {"100%25",          "100%",          "100%",      false},
+        {"%252Fx%252",      "%252Fx%2",      "%2Fx%2",    false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[MOST];
+        char text[MOST];
+        size_t length = 0;
+        assert_int_equal(uvhttp_path_normalize(slice_of(cases[i].raw), path, &length), UVHTTP_REASON_NONE);
+        assert_int_equal(length, strlen(cases[i].path));
+        assert_memory_equal(path, cases[i].path, length);
+        uvhttp_slice_t slice = {path, length};
+        assert_int_equal(uvh_target_has_slash(slice), cases[i].slash);
+        assert_int_equal(uvh_target_has_kept(slice), strcmp(cases[i].path, cases[i].text) != 0);
+        assert_int_equal(uvh_target_release_kept(slice, text), strlen(cases[i].text));
+        assert_memory_equal(text, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(uvh_target_release_kept(slice, path), strlen(cases[i].text));
+        assert_memory_equal(path, cases[i].text, strlen(cases[i].text));
+    }
+}
+
 static void random_longer_paths(void **state)
 {
     (void)state;
-    static const char *const units[] = {"/", "/",   ".",   "..",  "/../", "/./", "abc",
-                                        "x", "%2e", "%2E", "%2f", "%41",  "//",  "..."};
+    static const char *const units[] = {"/",   "/",   ".",   "..", "/../", "/./", "abc", "x", "%2e",
+                                        "%2E", "%2f", "%41", "//", "...",  "%25", "2F",  "25"};
     uint32_t seed = 12345;
     for (int round = 0; round < 200000; round++) {
         char raw[MOST] = "/";
@@ -351,10 +419,16 @@ static void queries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percent_decoding),  cmocka_unit_test(every_escape),
-        cmocka_unit_test(decoding_in_place), cmocka_unit_test(decoding_by_pieces),
-        cmocka_unit_test(pieces_of_a_text),  cmocka_unit_test(traversal_spellings_never_leave_the_root),
-        cmocka_unit_test(every_short_path),  cmocka_unit_test(random_longer_paths),
+        cmocka_unit_test(percent_decoding),
+        cmocka_unit_test(every_escape),
+        cmocka_unit_test(decoding_in_place),
+        cmocka_unit_test(decoding_by_pieces),
+        cmocka_unit_test(pieces_of_a_text),
+        cmocka_unit_test(traversal_spellings_never_leave_the_root),
+        cmocka_unit_test(every_short_path),
+        cmocka_unit_test(random_longer_paths),
+        cmocka_unit_test(every_short_path_of_encoded_percents),
+        cmocka_unit_test(what_a_path_keeps_encoded_is_decoded_in_the_end),
         cmocka_unit_test(queries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,8 +286,10 @@ static struct uvhttp_router *route(const char *pattern)
     struct uvhttp_router *router = uvh_router_new(&heap.allocator, no_complaint, NULL);
     assert_non_null(router);
     assert_int_equal(uvhttp_router_add_route(router, pattern, handler), 0);
-    uvh_router_match(router, UVHTTP_METHOD_GET, (uvhttp_slice_t){"GET", 3}, made.request.path, &match);
+    uvh_router_match(uvh_router_site(router, made.request.framing.authority), UVHTTP_METHOD_GET,
+                     (uvhttp_slice_t){"GET", 3}, made.request.path, &match);
     assert_non_null(match.route);
+    made.request.param_names = match.route->params;
     made.request.params = match.params;
     made.request.param_count = match.param_count;
     return router;
@@ -300,12 +302,57 @@ static void parameters_are_decoded_and_terminated(void **state)
     struct uvhttp_router *router = route("/users/:id/files/*");
     for (int again = 0; again < 2; again++) {
         assert_string_equal(uvhttp_request_param(&made.request, "id"), "J\xC3\xB6rg X");
-        assert_string_equal(uvhttp_request_param(&made.request, "*"), "a%2Fb/c");
+        assert_string_equal(uvhttp_request_param(&made.request, "*"), "a/b/c");
+        assert_slice(uvhttp_request_param_path(&made.request, "*"), "a%2Fb/c");
+        assert_slice(uvhttp_request_param_path(&made.request, "id"), "J\xC3\xB6rg X");
+        assert_null(uvhttp_request_param_path(&made.request, "i").base);
         assert_null(uvhttp_request_param(&made.request, "i"));
         assert_null(uvhttp_request_param(&made.request, "idd"));
         assert_null(uvhttp_request_param(&made.request, ""));
     }
     assert_string_equal(uvhttp_request_path(&made.request), "/users/J\xC3\xB6rg X/files/a%2Fb/c");
+    uvh_router_free(router);
+    unmake();
+}
+
+/* An encoded slash divides no segments, comes out as a slash, and is told apart from the text "%2F". */
+static void encoded_slashes_of_parameters_are_decoded_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *first, *rest;
+    } cases[] = {
+        {"/a%2Fb/c%2Fd/e",   "a/b",   "c/d/e"},
+        {"/a%2fb/",          "a/b",   ""     },
+        {"/%252F/%252f",     "%2F",   "%2f"  },
+        {"/%25252F/x",       "%252F", "x"    },
+        {"/%25%32F/%2541",   "%2F",   "%41"  },
+        {"/%2F/%2F/%25",     "/",     "//%"  },
+        {"/100%25/%252F%2F", "100%",  "%2F/" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        make_target("GET", cases[i].target);
+        struct uvhttp_router *router = route("/:first/*rest");
+        assert_string_equal(uvhttp_request_param(&made.request, "first"), cases[i].first);
+        assert_string_equal(uvhttp_request_param(&made.request, "rest"), cases[i].rest);
+        uvh_router_free(router);
+        unmake();
+    }
+}
+
+/* What was decoded with memory that ran out is no value, and the next try may have one. */
+static void a_parameter_without_memory_is_absent(void **state)
+{
+    (void)state;
+    make_target("GET", "/a%2Fb/c");
+    struct uvhttp_router *router = route("/:first/*rest");
+    fault_heap_arm(&heap, 1, true);
+    while (uvh_arena_text(&made.arena, 1) != NULL)
+        continue;
+    assert_null(uvhttp_request_param(&made.request, "first"));
+    assert_string_equal(uvhttp_request_param(&made.request, "rest"), "c");
+    fault_heap_arm(&heap, 0, false);
+    assert_string_equal(uvhttp_request_param(&made.request, "first"), "a/b");
     uvh_router_free(router);
     unmake();
 }
@@ -408,6 +455,8 @@ int main(void)
         cmocka_unit_test(header_fields_are_found_whatever_their_case),
         cmocka_unit_test(header_at_gives_all_fields_in_order_each_terminated),
         cmocka_unit_test(parameters_are_decoded_and_terminated),
+        cmocka_unit_test(encoded_slashes_of_parameters_are_decoded_once),
+        cmocka_unit_test(a_parameter_without_memory_is_absent),
         cmocka_unit_test(parameters_of_a_plain_path_do_not_spoil_it),
         cmocka_unit_test(without_a_route_there_are_no_parameters),
         cmocka_unit_test(trailers_and_body_are_what_was_set),

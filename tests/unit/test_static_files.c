@@ -305,6 +305,27 @@ static void test_mounting_below_a_prefix(void **state)
     assert_non_null(strstr(answer.head, "Allow: "));
 }
 
+/* No file's name holds a slash, so an encoded one finds nothing, cached or not, whatever the route looks like. */
+static void test_encoded_slashes_separate_no_names(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/:who/files/", &place->config), 0);
+    start(place);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(ask(place, "GET", "/sub/index.html"), 200);
+        assert_int_equal(ask(place, "GET", "/sub%2Findex.html"), 404);
+        assert_int_equal(ask(place, "GET", "/sub%252Findex.html"), 404);
+        assert_int_equal(ask(place, "GET", "/%2Fsmall"), 404);
+        assert_int_equal(ask(place, "GET", "/ann/files/sub/index.html"), 200);
+        assert_int_equal(ask(place, "GET", "/a%2Fb/files/sub/index.html"), 200);
+        assert_int_equal(ask(place, "GET", "/ann/files/sub%2findex.html"), 404);
+        assert_int_equal(ask(place, "GET", "/ann/files/..%2Fsmall"), 404);
+        assert_int_equal(ask(place, "GET", "/ann/files/%73mall"), 200);
+        assert_body(5000);
+    }
+}
+
 static void test_mount_says_what_is_wrong(void **state)
 {
     struct place *place = *state;
@@ -389,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cached_files_allocate_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_open_says_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mounting_below_a_prefix, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_encoded_slashes_separate_no_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mount_says_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_for_every_method, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_of_one_file, set_up, tear_down),

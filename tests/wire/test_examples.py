@@ -125,6 +125,30 @@ def test_routes_middleware_covers_what_has_no_route(start):
     assert program.ask("/admin/else", "X-Api-Key: secret").status == 404
 
 
+# route_table
+
+
+def test_route_table(start, tmp_path):
+    program = start("route_table")
+    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("route_table")]
+    assert answers == ["Home\n", "User ada/lovelace\n", "User ada\n", "", "Page guide/first\n"]
+    assert program.stop() == 0
+    assert program.output.splitlines()[1:] == [
+        "any other host   GET    / (middleware: 0)",
+        "any other host   GET    /api/v1/users/:name (middleware: 1)",
+        "any other host   DELETE /api/v1/users/:name (middleware: 2)",
+        "docs.example.com any    /*page (middleware: 0)",
+    ]
+
+
+def test_route_table_middleware_runs_where_it_was_added(start):
+    program = start("route_table")
+    assert program.ask("/").get("X-Api-Version") is None
+    assert program.ask("/api/v1/users/ada").get("X-Api-Version") == "1"
+    assert program.ask("/api/v1/users/ada", method="DELETE").status == 401
+    assert program.ask("/api/v1/none").get("X-Api-Version") is None
+
+
 # echo
 
 

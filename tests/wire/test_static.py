@@ -161,6 +161,19 @@ def test_awkward_names(place, serve, name):
     assert server.ask(url(f"folder {name}")).get("Location") == url(f"folder {name}/").replace("%2B", "%2B")
 
 
+def test_an_encoded_slash_is_no_separator_and_its_text_is_a_name(place, serve):
+    write(place, "a/b", b"in the folder")
+    write(place, "a%2Fb", b"by name")
+    write(place, "c/d", b"in the folder")
+    with serve().connect() as connection:
+        for _ in range(2):
+            assert connection.ask("GET", "/a/b").body == b"in the folder"
+            assert connection.ask("GET", "/a%252Fb").body == b"by name"
+            assert connection.ask("GET", "/a%25%32Fb").body == b"by name"
+            for target in ("/a%2Fb", "/a%2fb", "/c%2Fd", "/c%252Fd", "/%2Fa/b", "/a/%2Fb"):
+                assert connection.ask("GET", target).status == 404, target
+
+
 def test_the_query_is_no_part_of_the_name(place, serve):
     write(place, "file", b"x")
     server = serve()

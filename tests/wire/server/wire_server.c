@@ -90,69 +90,77 @@ static int code_invalid = UVHTTP_EINVAL;
 static int code_memory = UVHTTP_ENOMEM;
 static int code_declined = UVHTTP_DECLINED;
 
-static const uvhttp_route_t routes[] = {
-    {.method = "GET",                 .pattern = "/hello",                      .handler = hello},
-    {.method = "POST",                .pattern = "/echo",                       .handler = echo},
-    {.method = "PUT",                 .pattern = "/echo",                       .handler = echo},
-    {.method = "POST",                .pattern = "/digest",                     .handler = digest},
-    {.method = "PUT",                 .pattern = "/digest",                     .handler = digest},
-    {.method = "POST",                .pattern = "/trailer",                    .handler = trailer},
-    {.method = "POST",                .pattern = "/small-body",                 .handler = digest,.max_body_size = SMALL_BODY_LIMIT},
-    {.pattern = "/inspect",                               .handler = inspect                                                  },
-    {.pattern = "/inspect/*",         .handler = inspect                      },
-    {.pattern = "/any",          .handler = any_method                                        },
-    {.method = "GET",          .pattern = "/get-put-delete",                                                  .handler = any_method},
-    {.method = "PUT",          .pattern = "/get-put-delete",                                                  .handler = any_method},
-    {.method = "DELETE",          .pattern = "/get-put-delete",                                                  .handler = any_method},
-    {.method = "POST",          .pattern = "/post-only",                                                  .handler = any_method},
-    {.method = "GET",          .pattern = "/users/:id",                                     .handler = parameters,.arg = "user"},
-    {.method = "GET",         .pattern = "/users/me",                    .handler = parameters,.arg = "me"},
-    {.method = "GET",                 .pattern = "/users/:id/posts/:post",      .handler = parameters,.arg = "post"},
-    {.method = "GET",                               .pattern = "/users/me/settings",                                                         .handler = parameters,.arg = "settings"},
-    {.method = "GET",              .pattern = "/files/*path",                                                      .handler = parameters,.arg = "file"},
-    {.method = "GET",          .pattern = "/glob/*",.handler = parameters,.arg = "glob"},
-    {.method = "GET",  .pattern = "/query",                                      .handler = query},
-    {.method = "GET",                 .pattern = "/large",                                     .handler = large                      },
-    {.method = "GET",                 .pattern = "/status/:id",                      .handler = status},
-    {.method = "GET",                 .pattern = "/field",                 .handler = set_field                                             },
-    {.method = "GET",                 .pattern = "/long-field",                      .handler = long_field},
-    {.method = "GET",                 .pattern = "/cookies",                 .handler = cookies},
-    {.method = "GET",                 .pattern = "/redirect",                    .handler = redirect},
-    {.method = "GET",                 .pattern = "/send-file",                   .handler = send_file},
-    {.method = "GET",                 .pattern = "/send-descriptor",                  .handler = send_descriptor},
-    {.method = "GET",                 .pattern = "/close-after",            .handler = close_after},
-    {.method = "GET",                 .pattern = "/fail",                .handler = fail,.arg = &code_invalid},
-    {.method = "GET",                 .pattern = "/out-of-memory",                       .handler = fail,.arg = &code_memory},
-    {.method = "GET",                               .pattern = "/declined",                                                         .handler = fail,.arg = &code_declined},
-    {.method = "GET",            .pattern = "/answer-twice",                                                    .handler = answer_twice},
-    {.method = "GET",                .pattern = "/answer-and-fail",.handler = answer_and_fail},
-    {.method = "GET",.pattern = "/log",.handler = write_log},
-    {.method = "GET",.pattern = "/hold/:id",                       .handler = hold                                                          },
-    {.method = "POST",                     .pattern = "/hold/:id",                                                                                  .handler = hold          },
-    {.method = "GET",                       .pattern = "/release/:id",                          .handler = release},
-    {.method = "GET",.pattern = "/held/:id",.handler = count_held                              },
-    {.method = "GET",.pattern = "/defer",.handler = defer                                                                    },
-    {.method = "GET",                     .pattern = "/open-gate",                                                                                                            .handler = gate},
-    {.method = "GET",                             .pattern = "/guarded",                                                                         .handler = guarded},
-    {.method = "GET",.pattern = "/stop",.handler = stop},
-    {.method = "GET",.pattern = "/stats",.handler = report},
-    {.method = "GET",                          .pattern = "/pieces-out",                                                                                                                                                  .handler = pieces_out},
-    {.method = "GET",                               .pattern = "/pulled",                                                                                                                           .handler = pulled},
-    {.method = "GET",.pattern = "/pieces-of-length",.handler = pieces_of_length         },
-    {.method = "GET",.pattern = "/begin-and-fail",.handler = begin_and_fail                                                                                                                                              },
-    {.method = "GET",                    .pattern = "/trailers-out",                                                                                                                                                                                  .handler = trailers_out                                             },
-    {.method = "GET",                       .pattern = "/early-hints",                                                                                                                                                             .handler = early_hints},
-    {.method = "POST",.pattern = "/pieces-digest",.handler = pieces_digest,.flags = UVHTTP_ROUTE_STREAM},
-    {.method = "PUT",.pattern = "/pieces-digest",.handler = pieces_digest,                                                              .flags = UVHTTP_ROUTE_STREAM},
+static const struct {
+    const char *method, *pattern;
+    uvhttp_handler_cb handler;
+    void *arg;
+    size_t max_body_size;
+} routes[] = {
+    {"GET",    "/hello",                 hello,           NULL,           0               },
+    {"POST",   "/echo",                  echo,            NULL,           0               },
+    {"PUT",    "/echo",                  echo,            NULL,           0               },
+    {"POST",   "/digest",                digest,          NULL,           0               },
+    {"PUT",    "/digest",                digest,          NULL,           0               },
+    {"POST",   "/trailer",               trailer,         NULL,           0               },
+    {"POST",   "/small-body",            digest,          NULL,           SMALL_BODY_LIMIT},
+    {NULL,     "/inspect",               inspect,         NULL,           0               },
+    {NULL,     "/inspect/*",             inspect,         NULL,           0               },
+    {NULL,     "/any",                   any_method,      NULL,           0               },
+    {"GET",    "/get-put-delete",        any_method,      NULL,           0               },
+    {"PUT",    "/get-put-delete",        any_method,      NULL,           0               },
+    {"DELETE", "/get-put-delete",        any_method,      NULL,           0               },
+    {"POST",   "/post-only",             any_method,      NULL,           0               },
+    {"GET",    "/users/:id",             parameters,      "user",         0               },
+    {"GET",    "/users/me",              parameters,      "me",           0               },
+    {"GET",    "/users/:id/posts/:post", parameters,      "post",         0               },
+    {"GET",    "/users/me/settings",     parameters,      "settings",     0               },
+    {"GET",    "/files/*path",           parameters,      "file",         0               },
+    {"GET",    "/glob/*",                parameters,      "glob",         0               },
+    {"GET",    "/query",                 query,           NULL,           0               },
+    {"GET",    "/large",                 large,           NULL,           0               },
+    {"GET",    "/status/:id",            status,          NULL,           0               },
+    {"GET",    "/field",                 set_field,       NULL,           0               },
+    {"GET",    "/long-field",            long_field,      NULL,           0               },
+    {"GET",    "/cookies",               cookies,         NULL,           0               },
+    {"GET",    "/redirect",              redirect,        NULL,           0               },
+    {"GET",    "/send-file",             send_file,       NULL,           0               },
+    {"GET",    "/send-descriptor",       send_descriptor, NULL,           0               },
+    {"GET",    "/close-after",           close_after,     NULL,           0               },
+    {"GET",    "/fail",                  fail,            &code_invalid,  0               },
+    {"GET",    "/out-of-memory",         fail,            &code_memory,   0               },
+    {"GET",    "/declined",              fail,            &code_declined, 0               },
+    {"GET",    "/answer-twice",          answer_twice,    NULL,           0               },
+    {"GET",    "/answer-and-fail",       answer_and_fail, NULL,           0               },
+    {"GET",    "/log",                   write_log,       NULL,           0               },
+    {"GET",    "/hold/:id",              hold,            NULL,           0               },
+    {"POST",   "/hold/:id",              hold,            NULL,           0               },
+    {"GET",    "/release/:id",           release,         NULL,           0               },
+    {"GET",    "/held/:id",              count_held,      NULL,           0               },
+    {"GET",    "/defer",                 defer,           NULL,           0               },
+    {"GET",    "/open-gate",             gate,            NULL,           0               },
+    {"GET",    "/guarded",               guarded,         NULL,           0               },
+    {"GET",    "/stop",                  stop,            NULL,           0               },
+    {"GET",    "/stats",                 report,          NULL,           0               },
+};
+
+/* Bodies in pieces, and what decides later. */
+static const uvhttp_route_t piece_routes[] = {
+    {.method = "GET",              .pattern = "/pieces-out",       .handler = pieces_out                        },
+    {.method = "GET",              .pattern = "/pulled",           .handler = pulled                            },
+    {.method = "GET",              .pattern = "/pieces-of-length", .handler = pieces_of_length                  },
+    {.method = "GET",              .pattern = "/begin-and-fail",   .handler = begin_and_fail                    },
+    {.method = "GET",              .pattern = "/trailers-out",     .handler = trailers_out                      },
+    {.method = "GET",              .pattern = "/early-hints",      .handler = early_hints                       },
+    {.method = "POST",             .pattern = "/pieces-digest",    .handler = pieces_digest,                      .flags = UVHTTP_ROUTE_STREAM},
     {.method = "POST",
      .pattern = "/pieces-small",
      .handler = pieces_digest,
      .flags = UVHTTP_ROUTE_STREAM,
      .max_body_size = SMALL_BODY_LIMIT},
-    {.method = "POST",                 .pattern = "/pieces-echo",                                               .handler = pieces_echo,.flags = UVHTTP_ROUTE_STREAM},
-    {.method = "GET",                               .pattern = "/pieces-go-on",                                                        .handler = pieces_go_on},
-    {.method = "GET",    .pattern = "/count-paused",                                         .handler = count_paused                                                                                                                                                                                                                                              },
-    {.method = "GET",.pattern = "/decide",.handler = decide                                                                      },
+    {.method = "POST", .pattern = "/pieces-echo",                            .handler = pieces_echo,                                                                         .flags = UVHTTP_ROUTE_STREAM},
+    {.method = "GET",   .pattern = "/pieces-go-on",.handler = pieces_go_on},
+    {.method = "GET",              .pattern = "/count-paused",                .handler = count_paused                                                      },
+    {.method = "GET",              .pattern = "/decide",     .handler = decide           },
 };
 
 static int add_routes(uvhttp_server_t *server)
@@ -168,8 +176,16 @@ static int add_routes(uvhttp_server_t *server)
         err = uvhttp_server_use(server, decide_later, NULL);
     if (err == 0)
         err = uvhttp_server_use(server, guard, NULL);
+    if (err == 0)
+        err = add_routing(router);
+    for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
+        err = uvhttp_router_add(router, &piece_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
-        err = uvhttp_router_add(router, &routes[i]);
+        err = uvhttp_router_add(router, &(uvhttp_route_t){.method = routes[i].method,
+                                                          .pattern = routes[i].pattern,
+                                                          .handler = routes[i].handler,
+                                                          .arg = routes[i].arg,
+                                                          .max_body_size = routes[i].max_body_size});
     for (size_t i = 0; err == 0 && i < sizeof methods / sizeof *methods; i++) {
         if (strcmp(methods[i], "CONNECT") != 0)
             err = uvhttp_server_route(server, methods[i], "/by-method", by_method, methods[i]);

@@ -72,6 +72,9 @@ int answer_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int write_log(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int stop(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
+/* routing.c: adds the hosts that test_routing.py asks. 0, or the first error. */
+int add_routing(uvhttp_router_t *router);
+
 /* later.c */
 int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);

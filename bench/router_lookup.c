@@ -1,0 +1,164 @@
+/* router_lookup FILE [--rounds N] [--milliseconds N]: what finding a route costs, alone, in nanoseconds.
+ *
+ * FILE names the routes, a pattern a line, then behind an empty line what is asked for: number of the route, number of its parameters, path
+ * (tools/bench_router.py writes it, and the programs that are compared with read the same one). Everything is built, and every
+ * lookup checked, before the clock starts; it is read before and after whole rounds. Each lookup adds the route and the length of its
+ * parameters to a checksum that is known beforehand; a wrong one ends the program with 1. Builds other than Release are refused. Writes
+ * JSON. */
+#include "measuring.h"
+
+#include "base/alloc.h"
+#include "route/router.h"
+
+enum { MOST_ROUTES = 100000, MOST_LOOKUPS = 100000, LINE_SIZE = 1024, STEP = 256 };
+
+struct lookup {
+    uvhttp_slice_t path;
+    uintptr_t route;
+    size_t params;
+};
+
+static struct uvhttp_router *router;
+static struct lookup lookups[MOST_LOOKUPS];
+static size_t route_count, lookup_count;
+static const uvhttp_slice_t get = {"GET", 3}, no_host;
+
+static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)response, (void)arg;
+    return 0;
+}
+
+static void complain(const char *message, void *arg)
+{
+    (void)arg;
+    fprintf(stderr, "router_lookup: %s\n", message);
+}
+
+static bool add_route(const char *pattern)
+{
+    uvhttp_route_t route = {
+        .method = "GET", .pattern = pattern, .handler = handler, .arg = (void *)(uintptr_t)++route_count};
+    return route_count <= MOST_ROUTES && uvhttp_router_add(router, &route) == 0;
+}
+
+static bool add_lookup(char *line)
+{
+    char *end;
+    struct lookup *lookup = &lookups[lookup_count++];
+    if (lookup_count == MOST_LOOKUPS)
+        return false;
+    lookup->route = strtoul(line, &end, 10) + 1;
+    lookup->params = strtoul(end, &end, 10);
+    if (*end++ != ' ')
+        return false;
+    size_t length = strlen(end);
+    char *copy = calloc(length + 1 + UVH_REQUEST_PATH_SLACK, 1);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, end, length + 1);
+    lookup->path = (uvhttp_slice_t){copy, length};
+    return true;
+}
+
+static bool read_set(const char *name)
+{
+    char line[LINE_SIZE];
+    bool routes = true, good = true;
+    FILE *file = fopen(name, "r");
+    if (file == NULL)
+        return false;
+    while (good && fgets(line, sizeof(line), file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] == '\0')
+            routes = false;
+        else
+            good = routes ? add_route(line) : add_lookup(line);
+    }
+    fclose(file);
+    return good && lookup_count > 0;
+}
+
+static inline uint64_t look_up(uvhttp_slice_t path, struct uvh_match *match)
+{
+    uvh_router_match(uvh_router_site(router, no_host), UVHTTP_METHOD_GET, get, path, match);
+    uint64_t sum = (uintptr_t)match->route->arg;
+    for (size_t i = 0; i < match->param_count; i++)
+        sum += match->params[i].value.length;
+    return sum;
+}
+
+/* Looks everything up once; the checksum, or 0 when a route is not the one it should be. */
+static uint64_t check(struct uvh_match *match)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < lookup_count; i++) {
+        uvh_router_match(uvh_router_site(router, no_host), UVHTTP_METHOD_GET, get, lookups[i].path, match);
+        if (match->route == NULL || (uintptr_t)match->route->arg != lookups[i].route ||
+            match->param_count != lookups[i].params) {
+            fprintf(stderr, "router_lookup: %s finds another route\n", lookups[i].path.base);
+            return 0;
+        }
+        sum += look_up(lookups[i].path, match);
+    }
+    return sum;
+}
+
+static bool run_round(struct rounds *rounds, uint64_t least, uint64_t known, struct uvh_match *match)
+{
+    uint64_t sum = 0, times = 0, elapsed;
+    uint64_t start = now_ns();
+    do {
+        for (int step = 0; step < STEP; step++, times++) {
+            for (size_t i = 0; i < lookup_count; i++)
+                sum += look_up(lookups[i].path, match);
+        }
+        elapsed = now_ns() - start;
+    } while (elapsed < least);
+    add_round(rounds, elapsed, times * lookup_count);
+    return sum == times * known;
+}
+
+int main(int argc, char **argv)
+{
+    static struct rounds rounds;
+    static struct uvh_match match;
+    uint64_t wanted = 5, milliseconds = 10;
+    bool good = argc >= 2 && argc % 2 == 0;
+    for (int i = 2; good && i < argc; i += 2) {
+        if (strcmp(argv[i], "--rounds") == 0)
+            good = read_number(argv[i + 1], 1, MOST_ROUNDS, &wanted);
+        else
+            good =
+                strcmp(argv[i], "--milliseconds") == 0 && read_number(argv[i + 1], 1, 10000, &milliseconds);
+    }
+    if (!good) {
+        fprintf(stderr, "usage: router_lookup FILE [--rounds N] [--milliseconds N]\n");
+        return 2;
+    }
+    if (!is_release("router_lookup"))
+        return 1;
+    router = uvh_router_new(uvh_alloc_default(), complain, NULL);
+    if (router == NULL || !read_set(argv[1]) || uvh_router_freeze(router) != 0) {
+        fprintf(stderr, "router_lookup: %s cannot be used\n", argv[1]);
+        return 1;
+    }
+    uint64_t known = check(&match);
+    good = known != 0;
+    for (uint64_t i = 0; good && i < wanted; i++)
+        good = run_round(&rounds, milliseconds * 1000000, known, &match);
+    if (!good) {
+        fprintf(stderr, "router_lookup: a lookup went wrong\n");
+        return 1;
+    }
+    printf(
+        "{\"version\": \"%s\", \"flags\": \"%s\", \"routes\": %zu, \"lookups\": %zu, \"checksum\": %" PRIu64
+        ", \"rounds\": ",
+        BUILD, UVH_FLAGS, route_count, lookup_count, known);
+    write_rounds(stdout, &rounds);
+    printf("}\n");
+    for (size_t i = 0; i < lookup_count; i++)
+        free((char *)(uintptr_t)lookups[i].path.base);
+    uvh_router_free(router);
+    return 0;
+}

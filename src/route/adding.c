@@ -1,0 +1,327 @@
+/* The public functions of the router: groups, hosts, routes, middleware. Whatever is refused or fails leaves everything as it was. */
+#include <uvhttp/router.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/field.h"
+#include "codec/method.h"
+#include "route/pattern.h"
+#include "route/routing.h"
+
+enum { MESSAGE_SIZE = 512, REASON_SIZE = 256 };
+
+static uvhttp_slice_t text_slice(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+static const char *host_of(const struct uvhttp_router *router)
+{
+    return router->site->host == NULL ? "" : router->site->host;
+}
+
+/* Says why a pattern, given as two pieces, is refused. Gives back `err`. */
+static int refuse(const struct uvhttp_router *router, int err, const char *prefix, const char *pattern,
+                  const char *why)
+{
+    char message[MESSAGE_SIZE];
+    snprintf(message, sizeof(message), "route \"%s%s%s\" refused: %s", host_of(router), prefix, pattern, why);
+    router->all->complain(message, router->all->complain_arg);
+    return err;
+}
+
+/* 0 when something may still be added. */
+static int may_change(const struct uvhttp_router *router)
+{
+    if (router == NULL)
+        return UVHTTP_ENOMEM;
+    return router->all->frozen ? UVHTTP_EFROZEN : 0;
+}
+
+/* Puts two texts together; NULL when memory ran out. */
+static char *join(const uvhttp_allocator_t *allocator, const char *first, const char *second)
+{
+    size_t size = strlen(first), more = strlen(second) + 1;
+    char *text = uvh_alloc(allocator, size + more);
+    if (text == NULL)
+        return NULL;
+    memcpy(text, first, size);
+    memcpy(text + size, second, more);
+    return text;
+}
+
+/* A view of a site below `parent`; NULL when memory ran out. */
+static struct uvhttp_router *new_router(struct uvhttp_router *parent, struct uvh_site *site,
+                                        const char *prefix)
+{
+    struct uvh_routing *all = parent->all;
+    struct uvhttp_router *router = uvh_alloc_zero(all->allocator, sizeof(*router));
+    if (router == NULL)
+        return NULL;
+    *router = (struct uvhttp_router){
+        .all = all, .parent = parent, .site = site, .slash = UVH_ROUTING_SLASH_INHERITED};
+    router->prefix = join(all->allocator, parent->prefix, prefix);
+    if (router->prefix == NULL) {
+        uvh_free(all->allocator, router);
+        return NULL;
+    }
+    return router;
+}
+
+static void enlist(struct uvhttp_router *router)
+{
+    router->all->last_router->next = router;
+    router->all->last_router = router;
+}
+
+/* One route in one allocation: the struct, its parameters, middleware, pattern and method, and what is read behind the pattern. */
+static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    size_t prefix_length = strlen(router->prefix);
+    size_t pattern_size = strlen(given->pattern) + 1;
+    size_t method_size = given->method == NULL ? 0 : strlen(given->method) + 1;
+    size_t params_size = (uvh_pattern_most_params(router->prefix) + uvh_pattern_most_params(given->pattern)) *
+                         sizeof(struct uvh_param_name);
+    size_t middleware_size = given->middleware_count * sizeof(uvhttp_middleware_t);
+    struct uvh_route *route = uvh_alloc_zero(router->all->allocator,
+                                             sizeof(*route) + params_size + middleware_size + prefix_length +
+                                                 pattern_size + method_size + UVH_REQUEST_PATH_SLACK);
+    if (route == NULL)
+        return NULL;
+    char *end = (char *)(route + 1) + params_size;
+    route->middleware = (uvhttp_middleware_t *)(void *)end;
+    route->middleware_count = given->middleware_count;
+    if (middleware_size > 0)
+        memcpy(end, given->middleware, middleware_size);
+    route->pattern = end + middleware_size;
+    memcpy(route->pattern, router->prefix, prefix_length);
+    memcpy(route->pattern + prefix_length, given->pattern, pattern_size);
+    if (method_size > 0) {
+        route->method = route->pattern + prefix_length + pattern_size;
+        memcpy(route->method, given->method, method_size);
+    }
+    route->owner = router;
+    route->handler = given->handler;
+    route->arg = given->arg;
+    route->max_body_size = given->max_body_size;
+    route->flags = given->flags;
+    return route;
+}
+
+/* A method of the table but for its case, which counts (RFC 9110 section 9.1): such a route would never match. */
+static bool is_misspelt(const char *method)
+{
+    uvhttp_slice_t given = text_slice(method);
+    for (unsigned i = 1; i < UVHTTP_METHOD_COUNT; i++) {
+        uvhttp_slice_t known = text_slice(uvh_method_name((uvhttp_method_t)i));
+        if (uvh_field_name_equal(given, known))
+            return memcmp(given.base, known.base, known.length) != 0;
+    }
+    return false;
+}
+
+/* What is wrong with a route whatever its pattern, or 0. */
+static int check_route(const uvhttp_route_t *given)
+{
+    if (given == NULL || given->handler == NULL || given->pattern == NULL)
+        return UVHTTP_EINVAL;
+    if (given->method != NULL && !uvh_field_name_valid(text_slice(given->method)))
+        return UVHTTP_EINVAL;
+    if (given->middleware_count > 0 && given->middleware == NULL)
+        return UVHTTP_EINVAL;
+    for (size_t i = 0; i < given->middleware_count; i++) {
+        if (given->middleware[i].handler == NULL)
+            return UVHTTP_EINVAL;
+    }
+    return 0;
+}
+
+static int insert(struct uvhttp_router *router, struct uvh_route *route)
+{
+    size_t count;
+    const char *wrong = uvh_pattern_params(route->pattern, route->params, &count);
+    if (wrong != NULL)
+        return refuse(router, UVHTTP_EROUTE, "", route->pattern, wrong);
+    route->param_count = (unsigned)count;
+    const struct uvh_route *taken;
+    int err = uvh_tree_insert(&router->site->tree, route, &taken);
+    if (err == UVHTTP_ECONFLICT) {
+        char why[REASON_SIZE];
+        snprintf(why, sizeof(why), "%s \"%s%s\" is there already",
+                 route->method == NULL ? "any method of" : route->method, host_of(router), taken->pattern);
+        refuse(router, err, "", route->pattern, why);
+    }
+    return err;
+}
+
+int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
+{
+    int err = may_change(router);
+    if (err != 0 || (err = check_route(given)) != 0)
+        return err;
+    if (given->method != NULL && is_misspelt(given->method))
+        return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+                      "methods are written in capitals");
+    bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
+    if (given->pattern[0] != '/' && !is_prefix)
+        return refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");
+    struct uvh_routing *all = router->all;
+    struct uvh_route *route = new_route(router, given);
+    if (route == NULL)
+        return UVHTTP_ENOMEM;
+    err = insert(router, route);
+    if (err != 0) {
+        uvh_free(all->allocator, route);
+        return err;
+    }
+    if (all->routes == NULL)
+        all->routes = route;
+    else
+        all->last_route->next_added = route;
+    all->last_route = route;
+    return 0;
+}
+
+int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern, uvhttp_handler_cb handler)
+{
+    return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = pattern, .handler = handler});
+}
+
+int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg)
+{
+    int err = may_change(router);
+    if (err != 0)
+        return err;
+    if (middleware == NULL)
+        return UVHTTP_EINVAL;
+    size_t count = router->middleware_count;
+    uvhttp_middleware_t *grown =
+        uvh_realloc(router->all->allocator, router->middleware, (count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return UVHTTP_ENOMEM;
+    grown[count] = (uvhttp_middleware_t){middleware, arg};
+    router->middleware = grown;
+    router->middleware_count = count + 1;
+    return 0;
+}
+
+/* What is wrong with a prefix behind that of `router`, or NULL. */
+static const char *check_prefix(const char *prefix, const char *whole)
+{
+    struct uvh_param_name params[UVH_REQUEST_MAX_PARAMS];
+    size_t count;
+    if (prefix[0] == '\0')
+        return NULL;
+    if (prefix[0] != '/')
+        return "it does not begin with \"/\"";
+    if (prefix[strlen(prefix) - 1] == '/')
+        return "a prefix ends without \"/\", with which its patterns begin";
+    const char *wrong = uvh_pattern_params(whole, params, &count);
+    if (wrong == NULL && count > 0 && params[count - 1].wildcard)
+        wrong = "a prefix has no \"*\"";
+    return wrong;
+}
+
+int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_router_t **group)
+{
+    if (group == NULL)
+        return UVHTTP_EINVAL;
+    *group = NULL;
+    int err = may_change(router);
+    if (err != 0)
+        return err;
+    if (prefix == NULL)
+        return UVHTTP_EINVAL;
+    struct uvhttp_router *made = new_router(router, router->site, prefix);
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    const char *wrong = check_prefix(prefix, made->prefix);
+    if (wrong != NULL) {
+        uvh_free(router->all->allocator, made->prefix);
+        uvh_free(router->all->allocator, made);
+        return refuse(router, UVHTTP_EROUTE, router->prefix, prefix, wrong);
+    }
+    enlist(made);
+    *group = made;
+    return 0;
+}
+
+/* A host that is not there yet. */
+static int add_host(struct uvhttp_router *router, const char *name, uvhttp_router_t **out)
+{
+    struct uvh_routing *all = router->all;
+    struct uvh_site *site = uvh_alloc_zero(all->allocator, sizeof(*site));
+    if (site == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvh_tree_init(&site->tree, all->allocator);
+    site->host = uvh_alloc_string(all->allocator, name, strlen(name));
+    site->router = new_router(router, site, "");
+    if (err != 0 || site->host == NULL || site->router == NULL ||
+        uvh_host_add(&all->hosts, all->allocator, site) != 0) {
+        if (site->router != NULL)
+            uvh_free(all->allocator, site->router->prefix);
+        uvh_free(all->allocator, site->router);
+        uvh_routing_release_site(site, all->allocator);
+        uvh_free(all->allocator, site);
+        return UVHTTP_ENOMEM;
+    }
+    enlist(site->router);
+    *out = site->router;
+    return 0;
+}
+
+int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_t **out)
+{
+    char name[UVH_HOST_MAX + 1];
+    if (out == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
+    int err = may_change(router);
+    if (err != 0)
+        return err;
+    if (host == NULL || router->parent != NULL)
+        return UVHTTP_EINVAL;
+    if (uvh_host_name(host, name) != 0)
+        return refuse(router, UVHTTP_EROUTE, "", host, "it is no host name, nor \"*.\" and one");
+    struct uvh_site *there = uvh_host_named(&router->all->hosts, text_slice(name));
+    if (there == NULL)
+        return add_host(router, name, out);
+    *out = there->router;
+    return 0;
+}
+
+int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
+{
+    int err = may_change(router);
+    if (err != 0)
+        return err;
+    if (slash != UVHTTP_SLASH_STRICT && slash != UVHTTP_SLASH_REDIRECT && slash != UVHTTP_SLASH_IGNORE)
+        return UVHTTP_EINVAL;
+    router->slash = (int)slash;
+    return 0;
+}
+
+int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void *arg)
+{
+    if (router == NULL)
+        return UVHTTP_ENOMEM;
+    if (each == NULL)
+        return UVHTTP_EINVAL;
+    int result = 0;
+    for (const struct uvh_route *route = router->all->routes; result == 0 && route != NULL;
+         route = route->next_added) {
+        const struct uvhttp_router *owner = route->owner;
+        while (owner != NULL && owner != router)
+            owner = owner->parent;
+        if (owner == NULL)
+            continue;
+        uvhttp_route_info_t info = {route->owner->site->host, route->pattern, route->method,
+                                    route->max_body_size,     route->flags,   route->chain_length};
+        result = each(&info, arg);
+    }
+    return result;
+}

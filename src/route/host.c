@@ -1,0 +1,105 @@
+/* A pattern stands in the table as it is written, so a host is looked for by itself and then, from the longest, by each of its suffixes
+ * behind a dot with "*" before it. */
+#include "route/host.h"
+
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "codec/authority.h"
+
+enum { FIRST_CAPACITY = 8 };
+
+static char small_letter(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* Writes the host of an authority as the table has it, and a NUL; 0 when it has none or one that is too long. */
+static size_t normalize(uvhttp_slice_t authority, char *name, size_t room)
+{
+    uvhttp_slice_t host, port;
+    if (!uvh_authority_split(authority, &host, &port))
+        return 0;
+    if (host.length > 1 && host.base[host.length - 1] == '.')
+        host.length--;
+    if (host.length >= room)
+        return 0;
+    for (size_t i = 0; i < host.length; i++)
+        name[i] = small_letter(host.base[i]);
+    name[host.length] = '\0';
+    return host.length;
+}
+
+int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
+{
+    size_t prefix = strncmp(given, "*.", 2) == 0 ? 2 : 0;
+    uvhttp_slice_t host = {given + prefix, strlen(given) - prefix};
+    memcpy(name, given, prefix);
+    size_t length = normalize(host, name + prefix, UVH_HOST_MAX + 1 - prefix);
+    /* A port would be ignored, and a "*" elsewhere would stand for itself: neither is what somebody means who writes it. */
+    bool bare = host.length == length || (host.length == length + 1 && host.base[length] == '.');
+    return length > 0 && bare && strchr(name + prefix, '*') == NULL ? 0 : UVHTTP_EROUTE;
+}
+
+struct uvh_site *uvh_host_named(const struct uvh_hosts *hosts, uvhttp_slice_t name)
+{
+    if (hosts->count == 0)
+        return NULL;
+    size_t mask = hosts->capacity - 1;
+    for (size_t i = (size_t)uvh_hash(name.base, name.length, 0) & mask; hosts->slots[i] != NULL;
+         i = (i + 1) & mask) {
+        struct uvh_site *site = hosts->slots[i];
+        if (strlen(site->host) == name.length && memcmp(site->host, name.base, name.length) == 0)
+            return site;
+    }
+    return NULL;
+}
+
+static void place(struct uvh_site **slots, size_t capacity, struct uvh_site *site)
+{
+    size_t i = (size_t)uvh_hash(site->host, strlen(site->host), 0) & (capacity - 1);
+    while (slots[i] != NULL)
+        i = (i + 1) & (capacity - 1);
+    slots[i] = site;
+}
+
+/* Keeps the table at most half full. */
+int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator, struct uvh_site *site)
+{
+    if ((hosts->count + 1) * 2 > hosts->capacity) {
+        size_t capacity = hosts->capacity == 0 ? FIRST_CAPACITY : hosts->capacity * 2;
+        struct uvh_site **slots = uvh_alloc_zero(allocator, capacity * sizeof(struct uvh_site *));
+        if (slots == NULL)
+            return UVHTTP_ENOMEM;
+        for (size_t i = 0; i < hosts->capacity; i++) {
+            if (hosts->slots[i] != NULL)
+                place(slots, capacity, hosts->slots[i]);
+        }
+        uvh_free(allocator, hosts->slots);
+        hosts->slots = slots;
+        hosts->capacity = capacity;
+    }
+    place(hosts->slots, hosts->capacity, site);
+    hosts->count++;
+    return 0;
+}
+
+struct uvh_site *uvh_host_find(const struct uvh_hosts *hosts, uvhttp_slice_t authority)
+{
+    char name[UVH_HOST_MAX + 1];
+    size_t length = normalize(authority, name + 1, UVH_HOST_MAX);
+    if (length == 0)
+        return NULL;
+    /* One byte in front, for the "*" before the first suffix. */
+    struct uvh_site *site = uvh_host_named(hosts, (uvhttp_slice_t){name + 1, length});
+    const char *end = name + 1 + length;
+    for (char *dot = memchr(name + 2, '.', length - 1); site == NULL && dot != NULL;
+         dot = memchr(dot + 1, '.', (size_t)(end - dot) - 1)) {
+        dot[-1] = '*'; /* what stood there belongs to no shorter suffix */
+        site = uvh_host_named(hosts, (uvhttp_slice_t){dot - 1, (size_t)(end - dot) + 1});
+    }
+    return site;
+}

@@ -1,0 +1,47 @@
+/* A table that stays at most half full. */
+#include "route/literal.h"
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+
+enum { FIRST_CAPACITY = 8, FIRST_SHIFT = 61 };
+
+static void place(struct uvh_literal *places, size_t capacity, unsigned shift,
+                  const struct uvh_literal *literal)
+{
+    size_t i = (size_t)(literal->hash >> shift);
+    while (places[i].path != NULL)
+        i = (i + 1) & (capacity - 1);
+    places[i] = *literal;
+}
+
+int uvh_literal_reserve(struct uvh_literals *literals, const uvhttp_allocator_t *allocator)
+{
+    if ((literals->count + 1) * 2 <= literals->capacity)
+        return 0;
+    size_t capacity = literals->capacity == 0 ? FIRST_CAPACITY : literals->capacity * 2;
+    unsigned shift = literals->capacity == 0 ? FIRST_SHIFT : literals->shift - 1;
+    struct uvh_literal *places = uvh_alloc_zero(allocator, capacity * sizeof(*places));
+    if (places == NULL)
+        return UVHTTP_ENOMEM;
+    for (size_t i = 0; i < literals->capacity; i++) {
+        if (literals->places[i].path != NULL)
+            place(places, capacity, shift, &literals->places[i]);
+    }
+    uvh_free(allocator, literals->places);
+    literals->places = places;
+    literals->capacity = capacity;
+    literals->shift = shift;
+    return 0;
+}
+
+void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path, const struct uvh_endpoint *endpoint)
+{
+    struct uvh_literal literal = {uvh_literal_hash(path), path.base, path.length, endpoint};
+    if (uvh_literal_find(literals, path) != NULL)
+        return;
+    place(literals->places, literals->capacity, literals->shift, &literal);
+    literals->count++;
+    literals->lengths |= (uint64_t)1 << (path.length & 63);
+}

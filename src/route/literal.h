@@ -1,0 +1,76 @@
+/* The paths that have no parameters, whole, in one hash table: a path that stands here needs no walk through the tree.
+ *
+ * Always true: what is found here is what the tree would give first, since literal segments go before all others. All bytes of a path go into its
+ * hash, so that routes which differ little do not meet. Finding is inlined into route/tree.c, which also adds. */
+#ifndef UVH_ROUTE_LITERAL_H
+#define UVH_ROUTE_LITERAL_H
+
+#include "route/endpoint.h"
+#include "route/segment.h"
+
+struct uvh_literal {
+    uint64_t hash;
+    const char *path; /* a route's pattern; NULL: the place is empty */
+    size_t length;
+    const struct uvh_endpoint *endpoint;
+};
+
+struct uvh_literals {
+    struct uvh_literal *places;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+    unsigned shift;   /* the hash's highest 64 - shift bits are the place */
+    uint64_t lengths; /* bit n: there is a path of n bytes, or n + 64, ... */
+};
+
+/* Makes room for one more path. 0 or UVHTTP_ENOMEM. */
+int uvh_literal_reserve(struct uvh_literals *literals, const uvhttp_allocator_t *allocator);
+
+/* Adds a path, which stays where it is, or does nothing when it is there. There is room for it. Both it and the path that is looked for have
+ * UVH_REQUEST_PATH_SLACK readable bytes behind them. */
+void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path, const struct uvh_endpoint *endpoint);
+
+static inline uint64_t uvh_literal_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+static inline uint64_t uvh_literal_hash(uvhttp_slice_t path)
+{
+    uint64_t hash = path.length;
+    size_t at = 0;
+    for (; at + UVH_SEGMENT_WORD <= path.length; at += UVH_SEGMENT_WORD)
+        hash = uvh_literal_mix(hash, uvh_swar_load(path.base + at));
+    return uvh_literal_mix(hash, uvh_swar_load(path.base + at) & uvh_segment_kept[path.length - at]) *
+           0xc2b2ae3d27d4eb4fu;
+}
+
+static inline bool uvh_literal_equal(const char *a, const char *b, size_t length)
+{
+    uint64_t difference = 0;
+    size_t at = 0;
+    for (; at + UVH_SEGMENT_WORD <= length; at += UVH_SEGMENT_WORD)
+        difference |= uvh_swar_load(a + at) ^ uvh_swar_load(b + at);
+    difference |= (uvh_swar_load(a + at) ^ uvh_swar_load(b + at)) & uvh_segment_kept[length - at];
+    return difference == 0;
+}
+
+/* The routes of a path, or NULL. */
+static UVH_ALWAYS_INLINE const struct uvh_endpoint *uvh_literal_find(const struct uvh_literals *literals,
+                                                                     uvhttp_slice_t path)
+{
+    if ((literals->lengths >> (path.length & 63) & 1) == 0)
+        return NULL;
+    uint64_t hash = uvh_literal_hash(path);
+    for (size_t i = (size_t)(hash >> literals->shift);; i = (i + 1) & (literals->capacity - 1)) {
+        const struct uvh_literal *place = &literals->places[i];
+        if (place->path == NULL)
+            return NULL;
+        if (place->hash == hash && place->length == path.length &&
+            uvh_literal_equal(place->path, path.base, path.length))
+            return place->endpoint;
+    }
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* What the routers of a server are made of.
+ *
+ * Routers, hosts and groups are views: what is added through one goes into the tree of its host, with the view as owner. Shared by
+ * router.c, which owns all of it, and adding.c, the public functions. */
+#ifndef UVH_ROUTE_ROUTING_H
+#define UVH_ROUTE_ROUTING_H
+
+#include "route/router.h"
+
+enum { UVH_ROUTING_SLASH_INHERITED = -1 };
+
+struct uvhttp_router {
+    struct uvh_routing *all;
+    struct uvhttp_router *parent; /* NULL: the server's */
+    struct uvhttp_router *next;   /* in the order of making: parents come first */
+    struct uvh_site *site;
+    char *prefix;                    /* with those of the parents; may be empty */
+    uvhttp_middleware_t *middleware; /* its own */
+    size_t middleware_count;
+    const uvhttp_middleware_t *chain; /* from the outermost on; the parent's when there is none of its own */
+    size_t chain_length;
+    int slash; /* uvhttp_slash_t, or UVH_ROUTING_SLASH_INHERITED */
+};
+
+/* What the routers of a server share. */
+struct uvh_routing {
+    struct uvhttp_router own; /* first, so that it is the server's router */
+    struct uvh_site own_site;
+    const uvhttp_allocator_t *allocator;
+    uvh_router_complain_cb complain;
+    void *complain_arg;
+    struct uvh_hosts hosts;
+    struct uvhttp_router *last_router;
+    struct uvh_route *routes, *last_route; /* in the order of adding */
+    bool frozen;
+};
+
+/* Frees what a site holds, not the site. */
+void uvh_routing_release_site(struct uvh_site *site, const uvhttp_allocator_t *allocator);
+
+#endif

@@ -1,0 +1,177 @@
+"""Who answers, beyond methods and paths: hosts, groups, the order of middleware, the slash at the end, encoded slashes."""
+
+import subprocess
+
+import httpx
+import pytest
+
+from program import clean_environment
+
+HOST = "routing.test"
+
+
+def ask(server, target, *fields, method="GET", host=HOST, **more):
+    with server.connect() as connection:
+        return connection.ask(method, target, *fields, host=host, **more)
+
+
+# ---- hosts ----
+
+
+@pytest.mark.parametrize("host, body", [
+    ("routing.test", b"exact"), ("ROUTING.Test", b"exact"), ("routing.test:8080", b"exact"), ("routing.test.", b"exact"),
+    ("routing.test.:80", b"exact"), ("www.routing.test", b"any"), ("a.b.routing.test", b"any"), ("deep.routing.test", b"any"),
+    ("a.deep.routing.test", b"deep"), ("a.b.Deep.routing.test:1", b"deep")])
+def test_the_host_chooses_the_routes(server, host, body):
+    assert ask(server, "/", host=host).body.split(b" ")[0] == body
+
+
+@pytest.mark.parametrize("host", ["localhost", "xrouting.test", "test", "routing.test.example", "127.0.0.1", "[::1]:80", ""])
+def test_other_hosts_get_the_routes_of_the_server(server, host):
+    assert ask(server, "/hello", host=host).body == b"Hello, world\n"
+    assert ask(server, "/value/1", host=host).status == 404
+
+
+def test_a_named_host_has_its_own_404_and_405(server):
+    assert ask(server, "/hello").status == 404
+    refused = ask(server, "/value/1", method="DELETE")
+    assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "OPTIONS"}
+    assert ask(server, "/plain", method="OPTIONS").allow() == {"GET", "HEAD", "POST", "OPTIONS"}
+    everything = ask(server, "*", method="OPTIONS")
+    assert everything.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
+    assert ask(server, "/", method="POST", host="www.routing.test").status == 405
+
+
+def test_the_host_of_an_absolute_target_counts(server):
+    assert ask(server, "http://routing.test/", host="localhost").body.startswith(b"exact")
+    assert ask(server, "http://localhost/hello", host=HOST).body == b"Hello, world\n"
+
+
+def test_an_old_client_without_host_gets_the_server(server):
+    with server.connect() as connection:
+        connection.send(b"GET /hello HTTP/1.0\r\n\r\n")
+        assert connection.response().body == b"Hello, world\n"
+
+
+def test_hosts_take_turns_on_one_connection(server):
+    with server.connect() as connection:
+        for host, body in ((HOST, b"exact"), ("x.routing.test", b"any"), ("localhost", None), (HOST, b"exact")):
+            answer = connection.ask("GET", "/", host=host)
+            assert answer.status == 404 if body is None else answer.body.startswith(body)
+
+
+def test_clients_that_people_use(server):
+    with httpx.Client(trust_env=False) as client:
+        answer = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb", headers={"Host": "Routing.test"})
+        assert answer.text == "value value=[a/b] path=[a%2Fb]"
+        moved = client.get(f"http://127.0.0.1:{server.port}/redirect/plain/?a=b", headers={"Host": HOST}, follow_redirects=True)
+        assert [one.status_code for one in moved.history] == [308] and moved.text.startswith("plain")
+    curl = ["curl", "-sS", "--max-time", "60", "--resolve", f"{HOST}:{server.port}:127.0.0.1", "-L", "-d", "x=y"]
+    done = subprocess.run([*curl, f"http://{HOST}:{server.port}/redirect/plain/?q"], capture_output=True, text=True,
+                          env=clean_environment({"no_proxy": "*"}))
+    assert done.stdout.startswith("plain")
+
+
+# ---- middleware ----
+
+
+def seen(answer):
+    return answer.all("X-Seen-By")
+
+
+def test_middleware_runs_from_the_outermost_to_the_innermost(server):
+    assert seen(ask(server, "/")) == ["exact"]
+    assert seen(ask(server, "/outer")) == ["exact", "outer", "late"]
+    assert seen(ask(server, "/outer/x/plain")) == ["exact", "outer", "late", "inner"]
+    own = ask(server, "/outer/x/own")
+    assert seen(own) == ["exact", "outer", "late", "inner", "own", "own too"]
+    assert own.body == b"own value=[x] path=[x]"
+
+
+def test_middleware_of_a_host_runs_without_a_route_and_that_of_a_group_does_not(server):
+    for method, target, status in (("GET", "/outer/x/none", 404), ("PUT", "/outer/x/plain", 405), ("GET", "/none", 404)):
+        answer = ask(server, target, method=method)
+        assert (answer.status, seen(answer)) == (status, ["exact"])
+    assert seen(ask(server, "/none", host="www.routing.test")) == []
+
+
+def test_the_server_is_asked_before_the_host(server):
+    refused = ask(server, "/outer", "X-Refuse: yes")
+    assert refused.status == 403 and seen(refused) == []
+
+
+def test_pitfall_a_refusal_of_a_group_stops_the_handler(server):
+    # Guards against a handler that ran behind the middleware that had refused.
+    assert ask(server, "/guarded/run", "X-Key: k").body == b"run 1"
+    for _ in range(3):
+        refused = ask(server, "/guarded/run")
+        assert (refused.status, refused.body) == (403, b"refused")
+    assert ask(server, "/guarded/run", "X-Key: k").body == b"run 2"
+
+
+# ---- the slash at the end ----
+
+
+def test_strict_paths_are_what_they_are(server):
+    for target in ("/strict/plain/", "/strict/slash", "/strict/rest"):
+        assert ask(server, target).status == 404
+    assert ask(server, "/strict/plain").status == ask(server, "/strict/slash/").status == 200
+
+
+@pytest.mark.parametrize("target, location", [
+    ("/redirect/plain/", "/redirect/plain"), ("/redirect/slash", "/redirect/slash/"), ("/redirect/rest", "/redirect/rest/"),
+    ("/redirect/plain/?a=b&c=%2F+/?", "/redirect/plain?a=b&c=%2F+/?"), ("/redirect/slash?", "/redirect/slash/?"),
+    ("/redirect/%70lain/", "/redirect/%70lain"), ("/x/../redirect/./plain/", "/x/../redirect/./plain"),
+    ("http://routing.test/redirect/plain/?q", "/redirect/plain?q"), ("/plain/", "/plain")])
+def test_the_other_form_is_redirected_to_as_it_was_sent(server, target, location):
+    answer = ask(server, target)
+    assert (answer.status, answer.get("Location")) == (308, location)
+    assert seen(answer) == ["exact"]
+
+
+def test_redirects_are_by_method(server):
+    assert ask(server, "/redirect/plain/", method="POST", body=b"x").status == 308
+    assert ask(server, "/redirect/plain/", method="HEAD").status == 308
+    assert ask(server, "/redirect/plain/", method="PUT").status == 404
+    assert ask(server, "/redirect/slash", method="POST").status == 404
+
+
+@pytest.mark.parametrize("target", ["//routing.test/redirect/plain/", "//evil.example", "//evil.example/", "//plain/", "///plain/", "/\\plain/",
+                                    "/%2Fplain/", "/%5Cplain/", "//plain", "/.//plain/", "/redirect/plain/.", "/redirect/plain/x/..",
+                                    "/redirect/plain//", "/redirect/plain/%2F"])
+def test_no_redirect_leads_elsewhere(server, target):
+    with server.connect() as connection:
+        connection.send(f"GET {target} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        answer = connection.response()
+    location = answer.get("Location")
+    assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
+
+
+def test_the_other_form_is_served(server):
+    assert ask(server, "/ignore/plain/").body.startswith(b"plain")
+    assert ask(server, "/ignore/slash").body.startswith(b"slash")
+    assert ask(server, "/ignore/rest").body == b"rest value=[] path=[]"
+    assert ask(server, "/ignore/rest/a/").body == b"rest value=[a/] path=[a/]"
+    refused = ask(server, "/ignore/plain/", method="PUT")
+    assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
+    assert ask(server, "/ignore/plain//").status == 404
+
+
+# ---- encoded slashes ----
+
+
+@pytest.mark.parametrize("sent, value, path", [
+    ("a%2Fb", "a/b", "a%2Fb"), ("a%2fb", "a/b", "a%2fb"), ("%252F", "%2F", "%252F"), ("%25%32%46", "%2F", "%252F"), ("%25252f", "%252f", "%25252f"),
+    ("%2541", "%41", "%41"), ("100%25", "100%", "100%"), ("%2F", "/", "%2F"), ("..%2F..", "../..", "..%2F.."), ("a+b", "a+b", "a+b")])
+def test_an_encoded_slash_belongs_to_its_segment(server, sent, value, path):
+    expected = f"value value=[{value}] path=[{path}]".encode()
+    assert ask(server, f"/value/{sent}").body == expected
+    assert ask(server, f"/value/{sent}/end").body == expected
+    assert ask(server, f"/value/{sent}?x=%2F").body == expected
+
+
+def test_an_encoded_slash_separates_nothing(server):
+    assert ask(server, "/value%2F1").status == 404
+    assert ask(server, "/value/1%2Fend").body == b"value value=[1/end] path=[1%2Fend]"
+    assert ask(server, "/strict/rest/a%2Fb/c").body == b"rest value=[a/b/c] path=[a%2Fb/c]"
+    assert ask(server, "/%2Fvalue/1").status == 404
