@@ -270,6 +270,47 @@ def test_metrics_says_when_its_log_cannot_be_opened(tmp_path):
     assert "no such file" in program.log()
 
 
+# bodies
+
+
+def test_bodies(start, tmp_path):
+    program = start("bodies")
+    (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
+    count, upload, both = [curl(line, program.port, tmp_path).stdout for line in curl_lines("bodies")]
+    assert count == "1\n2\n3\n4\n5\n"
+    assert upload == f"3000000 bytes, sum {sum(raw.pattern(3_000_000))}\n"
+    assert both == "HELLO"
+    with program.connect() as connection:
+        assert connection.ask("GET", "/count?to=300000").body == "".join(f"{i}\n" for i in range(1, 300_001)).encode()
+
+
+def test_bodies_of_any_size_go_both_ways(start, tmp_path):
+    program = start("bodies")
+    (tmp_path / "FILE").write_bytes(b"some words\n" * 500_000)
+    done = subprocess.run(["curl", "-sS", "--max-time", "60", "--limit-rate", "40M", "--data-binary", f"@{tmp_path}/FILE", "-o", str(tmp_path / "out"),
+                           f"http://127.0.0.1:{program.port}/upper"], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out").read_bytes() == b"SOME WORDS\n" * 500_000
+
+
+# middleware
+
+
+def test_middleware(start, tmp_path):
+    program = start("middleware")
+    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("middleware")]
+    assert [answer.split()[1] for answer in answers] == ["200", "401", "200", "200"]
+    assert [answer.rpartition("\n\n")[2] for answer in (answer.replace("\r", "") for answer in answers)] == [
+        "hello, everybody\n", "401 Unauthorized\n", "hello, you\n", "hello, at last\n"]
+    assert all("\nserver-timing: total;dur=" in answer.lower() for answer in answers)
+    assert "\nwww-authenticate: Bearer" in answers[1].replace("WWW-Authenticate", "www-authenticate")
+    with program.connect() as connection:
+        assert connection.ask("GET", "/nowhere").get("Server-Timing").startswith("total;dur=")
+    with program.connect() as connection:
+        connection.send(raw.request("GET", "/slow/"))
+        connection.reset()
+
+
 # parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output
 
 

@@ -1,0 +1,150 @@
+/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it comes, and both at once. None of them
+ * is ever in memory as a whole, however slow the client is.
+ *
+ *     curl "http://127.0.0.1:8080/count?to=5"
+ *     curl -T FILE http://127.0.0.1:8080/sum
+ *     curl --data-binary hello http://127.0.0.1:8080/upper
+ *
+ * Usage: bodies [PORT]
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+/* ---- down: the server asks for the next lines whenever there is room ---- */
+
+struct count {
+    unsigned long next, last;
+};
+
+static int more_lines(uvhttp_response_t *res, char *buffer, size_t size, size_t *length, void *arg)
+{
+    struct count *count = arg;
+    while (count->next <= count->last && size - *length >= 24)
+        *length += (size_t)snprintf(buffer + *length, 24, "%lu\n", count->next++);
+    return 0; /* a length of 0 ends the body */
+}
+
+static int count_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct count *count = uvhttp_request_allocate(req, sizeof *count);
+    const char *to = uvhttp_request_query(req, "to");
+    if (count == NULL)
+        return UVHTTP_ENOMEM;
+    *count = (struct count){1, to == NULL ? 10 : strtoul(to, NULL, 10)};
+    return uvhttp_response_send_pulled(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, more_lines, NULL,
+                                       count);
+}
+
+/* ---- up: pieces come as they arrive; a size of 0 is the end ---- */
+
+struct sum {
+    uint64_t bytes, total;
+};
+
+static int add(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+{
+    struct sum *sum = arg;
+    char text[64];
+    for (size_t i = 0; i < size; i++)
+        sum->total += (unsigned char)data[i];
+    sum->bytes += size;
+    if (size > 0)
+        return 0;
+    snprintf(text, sizeof text, "%" PRIu64 " bytes, sum %" PRIu64 "\n", sum->bytes, sum->total);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+static int sum_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    struct sum *sum = uvhttp_request_allocate(req, sizeof *sum);
+    if (sum == NULL)
+        return UVHTTP_ENOMEM;
+    *sum = (struct sum){0, 0};
+    return uvhttp_request_on_body(req, add, sum);
+}
+
+/* ---- both: what does not fit into the response stops the request ---- */
+
+struct piece {
+    char *text;
+    size_t size;
+    bool last;
+};
+
+static int send_piece(uvhttp_response_t *res, void *arg)
+{
+    struct piece *piece = arg;
+    int err = uvhttp_response_write(res, piece->text, piece->size);
+    if (err == UVHTTP_EFULL) { /* called again when the client has read on */
+        uvhttp_request_pause_body(uvhttp_response_request(res));
+        return 0;
+    }
+    piece->size = 0;
+    uvhttp_request_resume_body(uvhttp_response_request(res));
+    return err != 0 || !piece->last ? err : uvhttp_response_end(res);
+}
+
+static int take_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+{
+    struct piece *piece = arg;
+    piece->last = size == 0;
+    if (piece->last && piece->size > 0)
+        return 0;
+    char *text = size == 0 ? piece->text : realloc(piece->text, size);
+    if (text == NULL && size > 0)
+        return UVHTTP_ENOMEM;
+    for (size_t i = 0; i < size; i++)
+        text[i] = (char)toupper((unsigned char)data[i]);
+    piece->text = text;
+    piece->size = size;
+    return send_piece(res, piece);
+}
+
+static void free_piece(void *arg)
+{
+    free(((struct piece *)arg)->text);
+    free(arg);
+}
+
+static int upper(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const char key;
+    struct piece *piece = calloc(1, sizeof *piece);
+    int err = piece == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, piece, free_piece);
+    if (err == 0)
+        err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    if (err)
+        return err;
+    uvhttp_response_on_drain(res, send_piece, piece);
+    return uvhttp_request_on_body(req, take_piece, piece);
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    const uvhttp_route_t routes[] = {
+        {.method = "GET",      .pattern = "/count", .handler = count_up         },
+        { .method = "PUT",   .pattern = "/sum",   .handler = sum_up, .flags = UVHTTP_ROUTE_STREAM},
+        { .method = "POST", .pattern = "/upper",    .handler = upper, .flags = UVHTTP_ROUTE_STREAM},
+    };
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    int err = server == NULL ? UVHTTP_ENOMEM : 0;
+    for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
+        err = uvhttp_router_add(uvhttp_server_router(server), &routes[i]);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}
