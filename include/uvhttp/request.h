@@ -41,6 +41,13 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_query_string(uvhttp_request_t *reque
  * NULL when it is absent or memory ran out. */
 UVHTTP_EXPORT const char *uvhttp_request_query(uvhttp_request_t *request, const char *name);
 
+/* The first field of that name of a form (application/x-www-form-urlencoded) that is the body of this request, decoded as above; NULL also when
+ * the body is no such form. For all of them, in order: uvhttp_form_next. For forms with files: uvhttp/multipart.h. */
+UVHTTP_EXPORT const char *uvhttp_request_form(uvhttp_request_t *request, const char *name);
+
+/* The first cookie of that name, as it was sent (quotes included); NULL when it is absent or memory ran out. */
+UVHTTP_EXPORT const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name);
+
 /* The value of the route's ":name" or "*name" segment, decoded completely: "a%2Fb" comes out as "a/b", so a '/' in the value of ":name" was sent
  * encoded, and one of "*name" may have been. The name "*" finds the wildcard whatever it is called. NULL when the route has no
  * such parameter or memory ran out. */

@@ -12,7 +12,9 @@
 #ifndef UVHTTP_RESPONSE_H
 #define UVHTTP_RESPONSE_H
 
+#include <uvhttp/cookie.h>
 #include <uvhttp/request.h>
+#include <uvhttp/sse.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +32,10 @@ UVHTTP_EXPORT int uvhttp_response_set_header(uvhttp_response_t *response, const 
                                              const char *value);
 UVHTTP_EXPORT int uvhttp_response_add_header(uvhttp_response_t *response, const char *name,
                                              const char *value);
+
+/* Adds a Set-Cookie field (RFC 6265 section 4.1). UVHTTP_EHEADER also for a cookie that browsers would ignore: uvhttp_cookie_write says
+ * why. */
+UVHTTP_EXPORT int uvhttp_response_set_cookie(uvhttp_response_t *response, const uvhttp_cookie_t *cookie);
 
 /* Sends a body. `content_type` may be NULL (no Content-Type unless one was set). `send` copies the bytes during the call;
  * `send_static` refers to them until they have been written, so they must outlive the server (literals, tables).
@@ -106,6 +112,14 @@ UVHTTP_EXPORT int uvhttp_response_send_pulled(uvhttp_response_t *response, int s
                                               const char *content_type, uint64_t length, uvhttp_pull_cb pull,
                                               uvhttp_release_cb release, void *arg);
 UVHTTP_EXPORT void uvhttp_response_resume_pull(uvhttp_response_t *response);
+
+/* Begins a stream of server-sent events: 200 with text/event-stream, which nobody may store. What the client saw last stands in the
+ * request's Last-Event-ID. Errors as for begin. */
+UVHTTP_EXPORT int uvhttp_response_begin_events(uvhttp_response_t *response);
+
+/* Sends one event behind it (uvhttp/sse.h says what it may hold: one with nothing but an empty comment is a heartbeat). Errors as for write, and
+ * UVHTTP_EINVAL for an id or type with a line end. uvhttp_response_end ends the stream. */
+UVHTTP_EXPORT int uvhttp_response_send_event(uvhttp_response_t *response, const uvhttp_sse_event_t *event);
 
 /* Sends an interim answer before the final one (RFC 8297): 103 with the fields set so far, which stay set and go out again with the
  * final answer. Clients of HTTP/1.0 are sent none (0 is returned). Errors as for send. */

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
 
+#include "codec/field.h"
 #include "codec/target.h"
 
 static const uvhttp_slice_t no_slice = {NULL, 0};
@@ -107,9 +109,9 @@ static bool name_matches(struct uvhttp_request *request, uvhttp_slice_t encoded,
     return size >= 0 && (size_t)size == length && memcmp(decoded, name, length) == 0;
 }
 
-const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
+/* The decoded value of the first pair of that name. */
+static const char *find_pair(struct uvhttp_request *request, uvhttp_slice_t rest, const char *name)
 {
-    uvhttp_slice_t rest = request->framing.query;
     uvhttp_slice_t key, value;
     size_t length = strlen(name);
     while (uvhttp_query_next(&rest, &key, &value)) {
@@ -126,6 +128,37 @@ const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
             continue;
         decoded[size] = '\0';
         return decoded;
+    }
+    return NULL;
+}
+
+const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
+{
+    return find_pair(request, request->framing.query, name);
+}
+
+const char *uvhttp_request_form(uvhttp_request_t *request, const char *name)
+{
+    static const uvhttp_slice_t form = {"application/x-www-form-urlencoded", 33};
+    uvhttp_slice_t type = uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE);
+    const char *parameters = type.length == 0 ? NULL : memchr(type.base, ';', type.length);
+    if (parameters != NULL)
+        type.length = (size_t)(parameters - type.base);
+    while (type.length > 0 && (type.base[type.length - 1] == ' ' || type.base[type.length - 1] == '\t'))
+        type.length--;
+    return uvh_field_name_equal(type, form) ? find_pair(request, request->body, name) : NULL;
+}
+
+const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)
+{
+    for (uint32_t i = 0; i < request->head->field_count; i++) {
+        const uvhttp_field_t *field = &request->head->fields[i];
+        if (field->id != UVHTTP_FIELD_COOKIE)
+            continue;
+        uvhttp_slice_t value = {request->bytes + field->value_offset, field->value_length};
+        value = uvhttp_cookie_find(value, name);
+        if (value.base != NULL)
+            return uvh_arena_copy(request->arena, value.base, value.length);
     }
     return NULL;
 }

@@ -145,6 +145,24 @@ int uvhttp_response_add_header(uvhttp_response_t *response, const char *name, co
     return err != 0 ? err : store(response->arena, &response->headers, name, value, false);
 }
 
+int uvhttp_response_set_cookie(uvhttp_response_t *response, const uvhttp_cookie_t *cookie)
+{
+    size_t length;
+    int err = uvh_response_check_open(response);
+    if (err != 0)
+        return err;
+    if (cookie == NULL)
+        return UVHTTP_EINVAL;
+    uvhttp_cookie_error_t wrong = uvhttp_cookie_write(cookie, NULL, 0, &length);
+    if (wrong != UVHTTP_COOKIE_FULL)
+        return UVHTTP_EHEADER;
+    char *text = uvh_arena_text(response->arena, length + 1);
+    if (text == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_cookie_write(cookie, text, length + 1, &length);
+    return uvhttp_response_add_header(response, "Set-Cookie", text);
+}
+
 void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name)
 {
     if (name == NULL || response->state != UVH_RESPONSE_OPEN)

@@ -161,6 +161,10 @@ static const uvhttp_route_t piece_routes[] = {
     {.method = "GET",   .pattern = "/pieces-go-on",.handler = pieces_go_on},
     {.method = "GET",              .pattern = "/count-paused",                .handler = count_paused                                                      },
     {.method = "GET",              .pattern = "/decide",     .handler = decide           },
+    {.method = "POST",              .pattern = "/form-field",           .handler = form_field                                  },
+    {.method = "GET",             .pattern = "/one-cookie",      .handler = one_cookie                   },
+    {.method = "GET",              .pattern = "/set-cookies",        .handler = set_cookies                          },
+    {.method = "GET",              .pattern = "/events",      .handler = events                     },
 };
 
 static int add_routes(uvhttp_server_t *server)

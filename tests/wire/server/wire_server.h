@@ -97,6 +97,12 @@ int decide(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int decide_later(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
+/* forms.c */
+int form_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int one_cookie(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int set_cookies(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+
 /* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
 int gate_init(void);
 void gate_release(void);

@@ -1,0 +1,34 @@
+/* Server-sent events on top of a body in pieces: one event is one piece, so it arrives as soon as it was sent. */
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "server/exchange.h"
+#include "server/server.h"
+
+enum { USUAL_EVENT = 1024 }; /* up to this size an event is put together on the stack */
+
+int uvhttp_response_begin_events(uvhttp_response_t *response)
+{
+    int err = uvhttp_response_set_header(response, "Cache-Control", "no-store");
+    return err != 0 ? err : uvhttp_response_begin(response, 200, "text/event-stream", UVHTTP_LENGTH_UNKNOWN);
+}
+
+int uvhttp_response_send_event(uvhttp_response_t *response, const uvhttp_sse_event_t *event)
+{
+    const uvhttp_allocator_t *allocator = uvh_exchange_of_response(response)->worker->server->allocator;
+    char usual[USUAL_EVENT];
+    if (event == NULL)
+        return UVHTTP_EINVAL;
+    ptrdiff_t size = uvhttp_sse_encode(event, usual, sizeof(usual));
+    if (size < 0)
+        return UVHTTP_EINVAL;
+    if ((size_t)size <= sizeof(usual))
+        return uvhttp_response_write(response, usual, (size_t)size);
+    char *large = uvh_alloc(allocator, (size_t)size);
+    if (large == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_sse_encode(event, large, (size_t)size);
+    int err = uvhttp_response_write(response, large, (size_t)size);
+    uvh_free(allocator, large);
+    return err;
+}
