@@ -91,10 +91,10 @@ typedef struct uvhttp_response uvhttp_response_t;
 typedef int (*uvhttp_body_cb)(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
                               size_t size, void *arg);
 
-/* Begins to take the body: now, from the handler, or later. Until then the client is held back (and one that expects "100 Continue" does
+/* Begins to take the body: from the handler, or later; not from middleware, which decides before there is one. Until then the client is held back (and one that expects "100 Continue" does
  * not get it, nor does it when the answer has begun before: ask first). When the body is empty or has come already, the last call may be made before this returns. Answering
  * without having taken the body closes the connection after the answer, since the rest is in the way of a next request. Errors: UVHTTP_EINVAL (no function,
- * the route takes its bodies whole, or it was called before), UVHTTP_EANSWERED, UVHTTP_EGONE. */
+ * the route takes its bodies whole, it was called before, or by a middleware), UVHTTP_EANSWERED, UVHTTP_EGONE. */
 UVHTTP_EXPORT int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void *arg);
 
 /* Stops taking the body, and goes on. While it is stopped nothing is read, so that the client's sending comes to a halt and neither

@@ -75,13 +75,14 @@ typedef void (*uvhttp_release_cb)(void *arg);
 /* The body's length is not known: it goes out in chunks (RFC 9112 section 7.1), to a client of HTTP/1.0 up to the connection's end. */
 #define UVHTTP_LENGTH_UNKNOWN UINT64_MAX
 
-/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors as for send. */
+/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors as for send. uvhttp_response_defer is for
+ * responses that have not begun. */
 UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type,
                                         uint64_t length);
 
 /* Sends the next piece, or keeps a copy of what cannot leave yet. More errors: UVHTTP_EFULL (nothing was taken: write it again when it
  * has drained), UVHTTP_ELENGTH (more than the announced length; nothing was taken), UVHTTP_EANSWERED (not begun, or ended). A piece
- * is taken as a whole whatever its size. For HEAD, 204 and 304 pieces are thrown away. */
+ * is taken as a whole; larger ones than 1 GiB give UVHTTP_EINVAL. For HEAD, 204 and 304 pieces are thrown away. */
 UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
 
 /* Sends a field behind the body (RFC 9110 section 6.5), to be set before end. Only a body in chunks can carry it; otherwise it is dropped.
@@ -122,7 +123,7 @@ UVHTTP_EXPORT int uvhttp_response_begin_events(uvhttp_response_t *response);
 UVHTTP_EXPORT int uvhttp_response_send_event(uvhttp_response_t *response, const uvhttp_sse_event_t *event);
 
 /* Sends an interim answer before the final one (RFC 8297): 103 with the fields set so far, which stay set and go out again with the
- * final answer. Clients of HTTP/1.0 are sent none (0 is returned). Errors as for send. */
+ * final answer. Clients of HTTP/1.0 are sent none (0 is returned). Errors as for send, and UVHTTP_EFULL when the client reads nothing. */
 UVHTTP_EXPORT int uvhttp_response_send_early_hints(uvhttp_response_t *response);
 
 /* ---- What others see of it ---- */

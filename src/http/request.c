@@ -267,9 +267,14 @@ int uvhttp_request_attach(uvhttp_request_t *request, const void *key, void *data
     while (one != NULL && one->key != key)
         one = one->next;
     if (one != NULL) {
-        if (one->release != NULL)
-            one->release(one->data);
-    } else if ((one = uvh_arena_alloc(request->arena, sizeof(*one))) != NULL) {
+        struct uvh_attachment before = *one;
+        one->data = data;
+        one->release = release;
+        if (before.release != NULL)
+            before.release(before.data);
+        return 0;
+    }
+    if ((one = uvh_arena_alloc(request->arena, sizeof(*one))) != NULL) {
         one->next = request->attachments;
         one->key = key;
         request->attachments = one;

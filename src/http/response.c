@@ -136,7 +136,12 @@ int uvhttp_response_status(const uvhttp_response_t *response)
 int uvhttp_response_set_header(uvhttp_response_t *response, const char *name, const char *value)
 {
     int err = uvh_response_check_open(response);
-    return err != 0 ? err : store(response->arena, &response->headers, name, value, true);
+    if (err == 0)
+        err = store(response->arena, &response->headers, name, value, true);
+    /* Whoever sees it before it leaves has the last word, also over what the sending call said. */
+    if (err == 0 && response->sending && uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
+        response->content_type = NULL;
+    return err;
 }
 
 int uvhttp_response_add_header(uvhttp_response_t *response, const char *name, const char *value)

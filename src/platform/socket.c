@@ -201,6 +201,12 @@ void uvh_socket_end_sending(int socket)
     shutdown(socket, SHUT_WR);
 }
 
+void uvh_socket_reset_when_closed(int socket)
+{
+    struct linger at_once = {1, 0};
+    setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 void uvh_socket_close(int socket)
 {
     /* Not repeated on EINTR: Linux has released the descriptor by then. */

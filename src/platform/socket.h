@@ -37,6 +37,9 @@ ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t
 /* Ends the sending side; the receiving side stays open. */
 void uvh_socket_end_sending(int socket);
 
+/* Closing will reset the connection, so that the peer cannot take it for a regular end. */
+void uvh_socket_reset_when_closed(int socket);
+
 void uvh_socket_close(int socket);
 
 /* The peer's address without port, or "" when it is not known any more. */

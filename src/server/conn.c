@@ -47,6 +47,9 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, boo
     bool linked = !uvh_list_empty(&conn->timeout.link);
     if (linked && conn->timeout_class == class && !progress)
         return;
+    if (linked &&
+        conn->timeout_class == UVH_TIMEOUT_RESUME) /* it has work to do first; then this is looked at again */
+        return;
     conn->timeout_class = (unsigned char)class;
     uvh_timeout_arm(&conn->worker->timeouts[class], &conn->timeout, uv_now(conn->worker->loop));
 }

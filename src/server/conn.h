@@ -118,6 +118,8 @@ size_t uvh_conn_body_start(struct uvh_conn *conn, char *data, size_t length);
 size_t uvh_conn_body_take(struct uvh_conn *conn, char *data, size_t length);
 /* A middleware has let the request pass after a while. */
 void uvh_conn_body_admitted(struct uvh_exchange *base);
+/* Nobody takes the body for now. */
+void uvh_conn_body_pause(struct uvh_exchange *base);
 /* Somebody takes the body in pieces now, or again. */
 void uvh_conn_body_read(struct uvh_exchange *base);
 
@@ -147,6 +149,10 @@ int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size);
 int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind);
 /* Appends an interim response with the fields set so far. */
 int uvh_conn_tx_interim(struct uvh_conn *conn, int status);
+/* The response is complete and lies in `out`: finishes the exchange, and sends unless the caller does so at the end of its event. */
+void uvh_conn_tx_complete(struct uvh_conn *conn);
+/* Closes at once, in the middle of a response; what was complete before it is sent. */
+void uvh_conn_tx_abandon(struct uvh_conn *conn);
 /* True when no body may follow the head. */
 bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange);
 /* What waits to be sent. */

@@ -104,6 +104,13 @@ void uvh_conn_body_admitted(struct uvh_exchange *base)
         uvh_conn_proceed(conn);
 }
 
+void uvh_conn_body_pause(struct uvh_exchange *base)
+{
+    struct uvh_conn *conn = uvh_h1_exchange_of(base)->conn;
+    if (!conn->corked)
+        uvh_conn_settle(conn, false);
+}
+
 void uvh_conn_body_read(struct uvh_exchange *base)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
@@ -127,7 +134,8 @@ static void body_complete(struct uvh_conn *conn)
     exchange->request_complete = true;
     if (exchange->base.request.on_body != NULL) {
         conn->rx = UVH_RX_WAIT;
-        tell_body_end(exchange);
+        if (!exchange->base.request.body_paused)
+            tell_body_end(exchange);
         return;
     }
     exchange->base.request.body = (uvhttp_slice_t){exchange->body.data, exchange->body.length};
@@ -145,7 +153,7 @@ static bool take_piece(struct uvh_conn *conn, const char *data, size_t length)
     exchange->body_room -= length;
     if (exchange->base.request.on_body != NULL) {
         uvh_exchange_deliver(&exchange->base, data, length);
-        return conn->life == UVH_CONN_OPEN && conn->exchange == exchange;
+        return conn->life == UVH_CONN_OPEN && conn->exchange == exchange && conn->rx == UVH_RX_BODY;
     }
     if (uvh_bytes_append(&exchange->body, data, length) == 0)
         return true;

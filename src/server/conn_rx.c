@@ -99,7 +99,7 @@ static size_t start_request(struct uvh_conn *conn, char *data, size_t length)
     }
     bool undecided = conn->exchange == exchange && exchange->base.deciding;
     if (undecided) /* the body waits for the decision */
-        exchange->request_complete = false;
+        exchange->request_complete = at_hand && size == 0;
     return undecided || !at_hand ? 0 : (size_t)size;
 }
 

@@ -175,11 +175,11 @@ int uvh_conn_stream_end(struct uvh_exchange *base)
     else if (exchange->sends == UVH_H1_SENDS_CHUNKS)
         err = append_last_chunk(conn);
     if (err != 0) {
-        uvh_conn_close(conn);
+        uvh_conn_tx_abandon(conn);
         return err;
     }
     base->response.state = UVH_RESPONSE_SENT;
-    uvh_exchange_finish(base, false);
+    uvh_conn_tx_complete(conn);
     return 0;
 }
 

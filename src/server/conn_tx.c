@@ -40,10 +40,18 @@ int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size)
     struct uvh_conn_output *out = &conn->out;
     if (out->buffer != NULL && out->buffer->capacity - out->end >= size)
         return 0;
-    if (out->buffer != NULL && uvh_conn_tx_flush(conn) != 0)
+    /* When the socket is known to be full there is no use in trying. */
+    if (out->buffer != NULL && conn->tx != UVH_TX_FLUSH && uvh_conn_tx_flush(conn) != 0)
         return UVHTTP_EGONE;
     uvhttp_slice_t pending = uvh_conn_tx_waiting(conn);
-    struct uvh_buffer *buffer = uvh_buffer_take(&conn->worker->buffers, pending.length + size);
+    if (out->buffer != NULL && out->buffer->capacity - pending.length >= size) {
+        memmove(out->buffer->data, pending.base, pending.length);
+        *out = (struct uvh_conn_output){out->buffer, 0, (uint32_t)pending.length};
+        return 0;
+    }
+    /* Twice what waits, so that many small pieces are not copied again for each. */
+    size_t least = pending.length + (size > pending.length ? size : pending.length);
+    struct uvh_buffer *buffer = uvh_buffer_take(&conn->worker->buffers, least);
     if (buffer == NULL)
         return UVHTTP_ENOMEM;
     if (pending.length > 0)
@@ -189,8 +197,37 @@ int uvh_conn_tx_interim(struct uvh_conn *conn, int status)
 
 bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange)
 {
-    return exchange->head.method == UVHTTP_METHOD_HEAD ||
-           uvh_response_is_bodiless(exchange->base.response.status);
+    int status = exchange->base.response.status;
+    return exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(status) || status == 205;
+}
+
+/* What is still to come of the request's body is not taken any more. */
+static void stop_body(struct uvh_conn *conn)
+{
+    if (conn->rx == UVH_RX_BODY)
+        conn->rx = UVH_RX_WAIT;
+}
+
+void uvh_conn_tx_complete(struct uvh_conn *conn)
+{
+    stop_body(conn);
+    uvh_exchange_finish(&conn->exchange->base, false);
+    if (conn->corked || conn->exchange == NULL || conn->tx != UVH_TX_IDLE)
+        return;
+    /* Somebody holds the exchange, perhaps a job for long; the answer need not wait for that. */
+    if (uvh_conn_tx_flush(conn) == 0)
+        uvh_conn_settle(conn, true);
+}
+
+void uvh_conn_tx_abandon(struct uvh_conn *conn)
+{
+    const struct uvh_h1_exchange *exchange = conn->exchange;
+    bool to_end = exchange != NULL && exchange->sends == UVH_H1_SENDS_TO_END;
+    if (conn->tx == UVH_TX_IDLE && uvh_conn_tx_flush(conn) != 0)
+        return;
+    if (to_end && conn->life == UVH_CONN_OPEN) /* a regular end would look like that of the body */
+        uvh_socket_reset_when_closed(conn->watch.socket);
+    uvh_conn_close(conn);
 }
 
 static int respond(struct uvh_exchange *base)
@@ -210,9 +247,10 @@ static int respond(struct uvh_exchange *base)
         base->sent += body->size;
     }
     if (copied || head_only || body->size == 0) {
-        uvh_exchange_finish(base, false);
+        uvh_conn_tx_complete(conn);
         return 0;
     }
+    stop_body(conn);
     conn->tx = UVH_TX_BODY;
     if (uvh_conn_tx_flush(conn) == 0 && !conn->corked)
         uvh_conn_settle(conn, true);
@@ -349,7 +387,7 @@ void uvh_conn_tx_writable(struct uvh_conn *conn)
 
 static void abandon(struct uvh_exchange *base)
 {
-    uvh_conn_close(uvh_h1_exchange_of(base)->conn);
+    uvh_conn_tx_abandon(uvh_h1_exchange_of(base)->conn);
 }
 
 static void released(struct uvh_exchange *base)
@@ -385,6 +423,7 @@ const struct uvh_protocol uvh_conn_protocol = {
     .end = uvh_conn_stream_end,
     .interim = uvh_conn_stream_interim,
     .admitted = uvh_conn_body_admitted,
+    .pause_body = uvh_conn_body_pause,
     .read_body = uvh_conn_body_read,
     .abandon = abandon,
     .released = released,

@@ -175,6 +175,7 @@ int uvhttp_response_proceed(uvhttp_response_t *response)
 void uvh_exchange_run(struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
+    exchange->handled = true;
     uvh_exchange_hold(exchange);
     conclude(exchange, route == NULL ? UVHTTP_DECLINED
                                      : route->handler(&exchange->request, &exchange->response, route->arg));
@@ -219,6 +220,8 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
 {
     uvhttp_response_t *response = &exchange->response;
     struct uvh_bytes body;
+    if (exchange->finished || response->state == UVH_RESPONSE_SENT) /* one answer is enough */
+        return;
     uvh_exchange_hold(exchange);
     if (response->state == UVH_RESPONSE_BEGUN) { /* it has been answering while its body came */
         exchange->protocol->abandon(exchange);
@@ -228,6 +231,8 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->state = UVH_RESPONSE_GONE;
     tell_abort(response);
     response->state = UVH_RESPONSE_OPEN;
+    response->headers.count = 0; /* what the handler meant for its own answer, and may have freed just now */
+    response->prepared = NULL;
     response->close_after = true;
     uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
     uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
@@ -261,14 +266,15 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
         exchange->worker->counters.aborted_exchanges++;
+    bool incomplete = response->state != UVH_RESPONSE_SENT;
+    if (incomplete) /* before anybody is called who could try to send */
+        response->state = UVH_RESPONSE_GONE;
     if (exchange->worker->server->on_finished != NULL)
         tell_finished(exchange, aborted);
     else if (!aborted && exchange->began != 0)
         uvh_watch_answered(&exchange->worker->watch, exchange->began);
-    if (response->state != UVH_RESPONSE_SENT) {
-        response->state = UVH_RESPONSE_GONE;
+    if (incomplete)
         tell_abort(response);
-    }
     uvh_response_release_body(response);
     uvh_exchange_let_go(exchange);
 }
@@ -343,7 +349,8 @@ int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void 
     const uvhttp_response_t *response = &exchange->response;
     if (response->state != UVH_RESPONSE_BEGUN && response->state != UVH_RESPONSE_OPEN)
         return uvh_response_check_open(response);
-    if (body == NULL || request->on_body != NULL || !uvh_exchange_streams_body(exchange))
+    if (body == NULL || request->on_body != NULL || !exchange->handled ||
+        !uvh_exchange_streams_body(exchange))
         return UVHTTP_EINVAL;
     request->on_body = body;
     request->body_arg = arg;
@@ -353,7 +360,10 @@ int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void 
 
 void uvhttp_request_pause_body(uvhttp_request_t *request)
 {
+    struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
     request->body_paused = true;
+    if (!exchange->finished)
+        exchange->protocol->pause_body(exchange);
 }
 
 void uvhttp_request_resume_body(uvhttp_request_t *request)

@@ -34,6 +34,8 @@ struct uvh_protocol {
     int (*interim)(struct uvh_exchange *exchange, int status);
     /* A middleware that took its time has let the request pass: now its body, then uvh_exchange_run. */
     void (*admitted)(struct uvh_exchange *exchange);
+    /* The body is paused: nothing is to be read for now. */
+    void (*pause_body)(struct uvh_exchange *exchange);
     /* request->on_body was set, or the body is not paused any more: read on. */
     void (*read_body)(struct uvh_exchange *exchange);
     /* Not even an error could be answered: the stream is to be ended at once. Calls uvh_exchange_finish. */
@@ -55,6 +57,7 @@ struct uvh_exchange {
     uint64_t sent;    /* bytes of the response handed to the protocol's output */
     unsigned holders; /* handlers and senders on the stack, jobs on the thread pool */
     uint32_t next_middleware; /* index of the one whose turn is next */
+    bool handled;             /* the middleware is through: it is the handler's */
     bool deciding;            /* a middleware has returned without an answer: it may proceed later */
     bool finished;            /* nothing more will be sent: goes with the last holder */
     struct uvh_match match;   /* last: it is large, and the router sets what counts */

@@ -53,12 +53,13 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     uint16_t status_before = response->status;
     if (status != 0)
         response->status = (uint16_t)status;
-    bool typed = response->prepared != NULL && response->prepared->has_content_type;
-    response->content_type = typed ? NULL : content_type;
+    response->content_type = content_type;
     response->body = *body;
     uvh_exchange_hold(exchange);
     if (response->hooks != NULL)
         err = run_hooks(response);
+    if (response->prepared != NULL && response->prepared->has_content_type)
+        response->content_type = NULL;
     if (response->status == 205)
         response->body.size = 0; /* RFC 9110 section 15.3.6 */
     bool in_pieces = body->source == UVH_BODY_PIECES;

@@ -8,6 +8,7 @@
 enum {
     PULL_SIZE = 16384,
     PULLS_PER_TURN = 64, /* 1 MiB, before other connections get their turn */
+    MAX_PIECE = 1 << 30,
 };
 
 /* A source that is asked for bytes. Lives in the exchange's arena. */
@@ -15,6 +16,7 @@ struct uvh_pull {
     uvhttp_pull_cb pull;
     void *arg;
     bool waiting; /* it had nothing the last time */
+    bool resumed; /* while it was asked: it has something now, whatever it says */
 };
 
 int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type, uint64_t length)
@@ -36,6 +38,8 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
     int err = check_begun(response);
     if (err != 0 || size == 0)
         return err;
+    if (size > MAX_PIECE)
+        return UVHTTP_EINVAL;
     uvh_exchange_hold(exchange);
     err = exchange->protocol->write(exchange, (uvhttp_slice_t){data, size});
     if (err == UVHTTP_EFULL)
@@ -71,6 +75,8 @@ int uvhttp_response_send_early_hints(uvhttp_response_t *response)
     int err = response->sending ? UVHTTP_EANSWERED : uvh_response_check_open(response);
     if (err != 0)
         return err;
+    if (!exchange->protocol->has_room(exchange))
+        return UVHTTP_EFULL;
     uvh_exchange_hold(exchange);
     err = exchange->protocol->interim(exchange, 103);
     uvh_exchange_let_go(exchange);
@@ -85,7 +91,10 @@ static int pump(uvhttp_response_t *response, void *arg)
     char buffer[PULL_SIZE];
     for (int i = 0; i < PULLS_PER_TURN && exchange->protocol->has_room(exchange); i++) {
         size_t length = 0;
+        source->resumed = false;
         int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);
+        if (err == UVHTTP_EFULL && source->resumed)
+            continue;
         source->waiting = err == UVHTTP_EFULL;
         if (source->waiting)
             return 0;
@@ -117,7 +126,11 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
                                           .descriptor = -1,
                                           .release = release,
                                           .release_arg = arg});
-    if (err == 0) {
+    bool bodiless = exchange->request.head->method == UVHTTP_METHOD_HEAD || response->status == 205 ||
+                    uvh_response_is_bodiless(response->status);
+    if (err == 0 && bodiless) { /* nothing of it would go out */
+        err = uvhttp_response_end(response);
+    } else if (err == 0) {
         response->pull = source;
         uvhttp_response_on_drain(response, pump, source);
         uvh_exchange_drained(exchange);
@@ -128,8 +141,12 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
 
 void uvhttp_response_resume_pull(uvhttp_response_t *response)
 {
-    if (response->pull != NULL && response->pull->waiting && response->state == UVH_RESPONSE_BEGUN) {
-        response->pull->waiting = false;
-        uvh_exchange_drained(uvh_exchange_of_response(response));
-    }
+    struct uvh_pull *source = response->pull;
+    if (source == NULL || response->state != UVH_RESPONSE_BEGUN)
+        return;
+    source->resumed = true;
+    if (!source->waiting)
+        return;
+    source->waiting = false;
+    uvh_exchange_drained(uvh_exchange_of_response(response));
 }

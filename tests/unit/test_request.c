@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <uvhttp/error.h>
+
 #include "http/request.h"
 #include "route/router.h"
 #include "support/fault_heap.h"
@@ -426,6 +428,73 @@ static void user_data_and_memory_travel_with_the_request(void **state)
     unmake();
 }
 
+static char released[8];
+
+static void release(void *data)
+{
+    strncat(released, data, sizeof(released) - strlen(released) - 1);
+}
+
+static void attachments_are_found_by_key_and_released_once(void **state)
+{
+    (void)state;
+    static const char a, b, c;
+    static char one[] = "1", two[] = "2", three[] = "3", four[] = "4";
+    released[0] = '\0';
+    make_target("GET", "/");
+    assert_null(uvhttp_request_attached(&made.request, &a));
+    assert_int_equal(uvhttp_request_attach(&made.request, &a, one, release), 0);
+    assert_int_equal(uvhttp_request_attach(&made.request, &b, two, release), 0);
+    assert_int_equal(uvhttp_request_attach(&made.request, &c, three, NULL), 0);
+    assert_ptr_equal(uvhttp_request_attached(&made.request, &a), one);
+    assert_ptr_equal(uvhttp_request_attached(&made.request, &c), three);
+    assert_string_equal(released, "");
+    assert_int_equal(uvhttp_request_attach(&made.request, &a, four, release), 0); /* instead of the first */
+    assert_string_equal(released, "1");
+    assert_ptr_equal(uvhttp_request_attached(&made.request, &a), four);
+    uvh_request_release(&made.request); /* the newest key first */
+    assert_string_equal(released, "124");
+    uvh_request_release(&made.request);
+    assert_string_equal(released, "124");
+    unmake();
+}
+
+static void what_cannot_be_attached_is_released_at_once(void **state)
+{
+    (void)state;
+    static const char keys[500];
+    static char mark[] = "x";
+    make_target("GET", "/");
+    fault_heap_arm(&heap, 1, true);
+    size_t i = 0;
+    while (uvhttp_request_attach(&made.request, &keys[i], mark, NULL) == 0) /* what the arena has left */
+        i++;
+    released[0] = '\0';
+    assert_int_equal(uvhttp_request_attach(&made.request, &keys[i], mark, release), UVHTTP_ENOMEM);
+    assert_string_equal(released, "x");
+    assert_null(uvhttp_request_attached(&made.request, &keys[i]));
+    unmake();
+}
+
+static void forms_and_cookies_are_found_by_name(void **state)
+{
+    (void)state;
+    make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded ; charset=x\r\n"
+         "Content-Length: 9\r\nCookie: a=1; b=2\r\n\r\n");
+    made.request.body = (uvhttp_slice_t){"x=%41+b&y", 9};
+    assert_string_equal(uvhttp_request_form(&made.request, "x"), "A b");
+    assert_string_equal(uvhttp_request_form(&made.request, "y"), "");
+    assert_null(uvhttp_request_form(&made.request, "z"));
+    assert_string_equal(uvhttp_request_cookie(&made.request, "b"), "2");
+    assert_null(uvhttp_request_cookie(&made.request, "c"));
+    unmake();
+    make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n");
+    made.request.body = (uvhttp_slice_t){"x=1", 3};
+    assert_null(uvhttp_request_form(&made.request, "x"));
+    assert_null(uvhttp_request_cookie(&made.request, "x"));
+    unmake();
+}
+
 static void running_out_of_memory_is_told_apart_from_a_bad_path(void **state)
 {
     (void)state;
@@ -461,6 +530,9 @@ int main(void)
         cmocka_unit_test(without_a_route_there_are_no_parameters),
         cmocka_unit_test(trailers_and_body_are_what_was_set),
         cmocka_unit_test(user_data_and_memory_travel_with_the_request),
+        cmocka_unit_test(attachments_are_found_by_key_and_released_once),
+        cmocka_unit_test(what_cannot_be_attached_is_released_at_once),
+        cmocka_unit_test(forms_and_cookies_are_found_by_name),
         cmocka_unit_test(running_out_of_memory_is_told_apart_from_a_bad_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,19 @@ def test_head_gets_the_fields_and_no_piece(server, path):
         assert connection.ask().body == b"Hello, world\n"
 
 
+def test_head_does_not_pull(server):
+    with server.connect() as connection:
+        connection.ask("HEAD", "/pulled?size=1000000000000&piece=1")
+        assert connection.ask().body == b"Hello, world\n"
+
+
+def test_205_has_no_pieces(server):
+    with server.connect() as connection:
+        for _ in range(2):
+            answer = connection.ask("GET", "/pieces-out?size=1000&status=205")
+            assert (answer.status, answer.body, answer.get("Content-Length")) == (205, b"", "0")
+
+
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
 def test_pipelined_bodies_in_pieces_come_in_order(server, path):
     with server.connect() as connection:
@@ -102,7 +115,21 @@ def test_a_pull_that_has_nothing_yet_is_asked_again(start):
     with server.connect() as connection:
         assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls").body == raw.pattern(5000)
         assert connection.ask("GET", "/pulled?size=0&piece=100&stalls").body == b""
-    assert server.stats()["releases"] == 2
+        assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls&at-once").body == raw.pattern(5000)
+    eventually(lambda: server.stats()["releases"] == 3, "all are released")
+
+
+def test_what_was_complete_before_a_failure_arrives(server):
+    with server.connect() as connection:
+        connection.send(raw.request() + raw.request("GET", "/begin-and-fail"))
+        assert connection.response().body == b"Hello, world\n"
+
+
+def test_to_a_client_of_http_1_0_a_failure_does_not_look_like_the_end(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/pulled?size=30000000&piece=10000&fail", version="HTTP/1.0"))
+        with pytest.raises(ConnectionResetError):
+            connection.rest()
 
 
 @pytest.mark.parametrize("target", ["/begin-and-fail", "/pulled?size=100000&piece=1000&fail", "/pulled?size=100000&piece=1000&fail&known"])
@@ -181,6 +208,7 @@ def test_a_body_is_taken_in_pieces(server, size, coded, how):
         connection.send(at_once)
         if how and (size or how == "?late"):
             eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+            connection.assert_silent()
             assert server.ask("GET", "/pieces-go-on").body == b"gone on"
         connection.send(data[len(at_once):])
         answer = connection.response()
@@ -196,6 +224,23 @@ def test_a_body_that_comes_byte_by_byte(server):
         for i in range(len(data)):
             connection.send(data[i:i + 1])
         assert connection.response().body == fnv(body)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_middleware_cannot_take_the_body(server, at_once):
+    # What it took would have been left in the way, as if it were the next request.
+    inner = raw.request("GET", "/hello")
+    with server.connect() as connection:
+        head = raw.request("POST", "/pieces-digest", "X-Take-Early: 1", f"Content-Length: {len(inner)}")
+        if at_once:
+            connection.send(head + inner)
+        else:
+            connection.send(head)
+            eventually(lambda: server.stats()["last_error"] == "UVHTTP_EINVAL", "the middleware has tried")
+            connection.send(inner)
+        assert connection.response().body == fnv(inner)
+        assert connection.ask("GET", "/status/202").status == 202
+    assert server.stats()["last_error"] == "UVHTTP_EINVAL"
 
 
 def test_requests_behind_a_body_in_pieces(server):
@@ -357,8 +402,9 @@ def test_hooks_see_what_the_server_refuses(start):
     assert answer.status == 413 and len(answer.all("X-Seen")) == 2
 
 
-def test_a_hook_may_change_the_status(server):
+def test_a_hook_may_change_status_and_type(server):
     assert server.ask("GET", "/hello", "X-Watch: 1", "X-Teapot: 1").status == 418
+    assert server.ask("GET", "/hello", "X-Watch: 1", "X-Type: 1").get("Content-Type") == "text/changed"
 
 
 def test_a_hook_that_fails_is_answered_500(server):
@@ -399,6 +445,13 @@ def test_a_late_refusal_does_not_ask_for_the_body(server):
         eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided", "the request waits")
         answer = connection.response()
         assert (answer.status, answer.interim) == (401, []) and answer.says_close()
+
+
+def test_a_late_refusal_without_a_body_keeps_the_connection(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hello", "X-Undecided: 1") + raw.request())
+        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided", "the request waits")
+        assert [answer.status for answer in connection.responses(2)] == [401, 200]
 
 
 def test_a_client_that_leaves_before_the_decision_is_told(start):

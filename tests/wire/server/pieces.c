@@ -90,7 +90,8 @@ int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return UVHTTP_ENOMEM;
     uvhttp_response_on_drain(res, write_on, source);
     uvhttp_response_on_abort(res, told_abort, NULL);
-    int err = uvhttp_response_begin(res, 200, "application/octet-stream", length_of(req));
+    int err = uvhttp_response_begin(res, (int)number_of(req, "status", 200), "application/octet-stream",
+                                    length_of(req));
     return err != 0 ? err : write_on(res, source);
 }
 
@@ -106,6 +107,10 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
     struct source *source = arg;
     uint64_t left = source->size - source->sent;
     source->stalled = source->stalls && !source->stalled;
+    if (source->stalled && asks(uvhttp_response_request(res), "at-once")) {
+        uvhttp_response_resume_pull(res);
+        return UVHTTP_EFULL;
+    }
     if (source->stalled) {
         source->response = res;
         (void)uv_idle_start(&source->wake, wake_up);
@@ -381,6 +386,9 @@ static int mark(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     uvhttp_slice_t body = uvhttp_response_body(res);
     if (uvhttp_request_header(req, "X-Hook-Fails") != NULL && uvhttp_response_status(res) < 500)
         return UVHTTP_EINVAL;
+    if (uvhttp_request_header(req, "X-Type") != NULL &&
+        uvhttp_response_set_header(res, "Content-Type", "text/changed") != 0)
+        return UVHTTP_EINVAL;
     if (uvhttp_request_header(req, "X-Teapot") != NULL && uvhttp_response_set_status(res, 418) != 0)
         return UVHTTP_EINVAL;
     app.last_error = uvhttp_response_send_text(res, 200, "within");
@@ -394,6 +402,8 @@ int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static char outer[] = "outer", inner[] = "inner";
     (void)arg;
+    if (uvhttp_request_header(req, "X-Take-Early") != NULL)
+        app.last_error = uvhttp_request_on_body(req, add_piece, new_taken(req, res));
     if (uvhttp_request_header(req, "X-Watch") == NULL)
         return UVHTTP_DECLINED;
     int err = uvhttp_response_on_send(res, mark, outer);
