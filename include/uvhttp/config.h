@@ -21,8 +21,9 @@ typedef struct uvhttp_config {
     size_t header_timeout;     /* from the first byte of a head to its end: 408 */
     size_t body_timeout;       /* without progress while a body arrives: 408 */
     size_t write_timeout;      /* without progress while a response is sent: closed */
-    size_t linger_timeout;     /* for a client to notice a refusal before its connection is closed */
-    size_t drain_timeout;      /* for open exchanges after uvhttp_server_stop: closed */
+    size_t handler_timeout; /* from the whole request to the beginning of the response: 503; 0 = no limit */
+    size_t linger_timeout;  /* for a client to notice a refusal before its connection is closed */
+    size_t drain_timeout;   /* for open exchanges after uvhttp_server_stop: closed */
 
     /* What a request may measure */
     size_t max_target_size;     /* bytes of the request target: 414 */

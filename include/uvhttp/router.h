@@ -52,7 +52,13 @@ typedef struct uvhttp_route {
     uvhttp_handler_cb handler;
     void *arg;            /* handed to the handler; must outlive the server */
     size_t max_body_size; /* bytes; 0 means the server's max_body_size, see UVHTTP_ROUTE_STREAM */
-    unsigned flags;       /* of uvhttp_route_flags_t */
+    /* Timeouts in seconds, at most 86,400; 0 means the server's of the same name (uvhttp/config.h) */
+    uint32_t handler_timeout;
+    uint32_t body_timeout;
+    uint32_t write_timeout;
+    unsigned timeout_status; /* what a client gets after handler_timeout: 503, which 0 means too, or 504 for a
+                                handler that waits for another server (RFC 9110 section 15.6.5) */
+    unsigned flags;          /* of uvhttp_route_flags_t */
     const uvhttp_middleware_t
         *middleware; /* of this route alone, behind that of its groups, in this order; copied */
     size_t middleware_count;
@@ -100,10 +106,12 @@ UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_
 /* A route as it is in force. */
 typedef struct uvhttp_route_info {
     const char *host; /* as given to uvhttp_router_host, in small letters; NULL for the server's own routes */
-    const char *pattern;     /* with the prefixes of its groups */
-    const char *method;      /* NULL for any */
-    size_t max_body_size;    /* bytes; 0: the server's */
-    unsigned flags;          /* of uvhttp_route_flags_t */
+    const char *pattern;                                   /* with the prefixes of its groups */
+    const char *method;                                    /* NULL for any */
+    size_t max_body_size;                                  /* bytes; 0: the server's */
+    uint32_t handler_timeout, body_timeout, write_timeout; /* seconds; 0: the server's */
+    unsigned timeout_status;                               /* 503 or 504 */
+    unsigned flags;                                        /* of uvhttp_route_flags_t */
     size_t middleware_count; /* that run before its handler; counted when the server listens, 0 before */
 } uvhttp_route_info_t;
 

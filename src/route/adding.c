@@ -12,7 +12,7 @@
 #include "route/pattern.h"
 #include "route/routing.h"
 
-enum { MESSAGE_SIZE = 512, REASON_SIZE = 256 };
+enum { MESSAGE_SIZE = 512, REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
 
 static uvhttp_slice_t text_slice(const char *text)
 {
@@ -108,6 +108,10 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     route->handler = given->handler;
     route->arg = given->arg;
     route->max_body_size = given->max_body_size;
+    route->handler_timeout = given->handler_timeout;
+    route->body_timeout = given->body_timeout;
+    route->write_timeout = given->write_timeout;
+    route->timeout_status = given->timeout_status == 0 ? 503 : given->timeout_status;
     route->flags = given->flags;
     return route;
 }
@@ -124,6 +128,13 @@ static bool is_misspelt(const char *method)
     return false;
 }
 
+static bool timeouts_fit(const uvhttp_route_t *given)
+{
+    return given->handler_timeout <= MAX_TIMEOUT && given->body_timeout <= MAX_TIMEOUT &&
+           given->write_timeout <= MAX_TIMEOUT &&
+           (given->timeout_status == 0 || given->timeout_status == 503 || given->timeout_status == 504);
+}
+
 /* What is wrong with a route whatever its pattern, or 0. */
 static int check_route(const uvhttp_route_t *given)
 {
@@ -131,7 +142,7 @@ static int check_route(const uvhttp_route_t *given)
         return UVHTTP_EINVAL;
     if (given->method != NULL && !uvh_field_name_valid(text_slice(given->method)))
         return UVHTTP_EINVAL;
-    if (given->middleware_count > 0 && given->middleware == NULL)
+    if ((given->middleware_count > 0 && given->middleware == NULL) || !timeouts_fit(given))
         return UVHTTP_EINVAL;
     for (size_t i = 0; i < given->middleware_count; i++) {
         if (given->middleware[i].handler == NULL)
@@ -319,8 +330,16 @@ int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void
             owner = owner->parent;
         if (owner == NULL)
             continue;
-        uvhttp_route_info_t info = {route->owner->site->host, route->pattern, route->method,
-                                    route->max_body_size,     route->flags,   route->chain_length};
+        uvhttp_route_info_t info = {.host = route->owner->site->host,
+                                    .pattern = route->pattern,
+                                    .method = route->method,
+                                    .max_body_size = route->max_body_size,
+                                    .handler_timeout = route->handler_timeout,
+                                    .body_timeout = route->body_timeout,
+                                    .write_timeout = route->write_timeout,
+                                    .timeout_status = route->timeout_status,
+                                    .flags = route->flags,
+                                    .middleware_count = route->chain_length};
         result = each(&info, arg);
     }
     return result;

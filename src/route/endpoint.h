@@ -15,7 +15,9 @@ struct uvh_route {
     void *arg;
     const uvhttp_middleware_t *chain; /* all that runs before the handler; from the freezing on */
     size_t chain_length;
-    size_t max_body_size; /* 0: the server's */
+    size_t max_body_size;                                  /* 0: the server's */
+    uint32_t handler_timeout, body_timeout, write_timeout; /* seconds; 0: the server's */
+    unsigned timeout_status;
     unsigned flags;       /* of uvhttp_route_flags_t */
     uvhttp_slash_t slash; /* STRICT until the freezing */
     unsigned param_count;

@@ -42,6 +42,20 @@ static void on_handle_closed(uv_handle_t *handle)
     free_if_unused(conn);
 }
 
+/* That of the class, unless the route has its own. */
+static struct uvh_timeout_list *timeouts_for(const struct uvh_conn *conn, enum uvh_timeout_class class)
+{
+    const struct uvh_route *route = conn->exchange == NULL ? NULL : conn->exchange->base.match.route;
+    uint32_t seconds = 0;
+    if (route != NULL && class == UVH_TIMEOUT_HANDLER)
+        seconds = route->handler_timeout;
+    else if (route != NULL && class == UVH_TIMEOUT_BODY)
+        seconds = route->body_timeout;
+    else if (route != NULL && class == UVH_TIMEOUT_WRITE)
+        seconds = route->write_timeout;
+    return seconds == 0 ? &conn->worker->timeouts[class] : uvh_worker_route_timeouts(conn->worker, seconds);
+}
+
 static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, bool progress)
 {
     bool linked = !uvh_list_empty(&conn->timeout.link);
@@ -51,7 +65,7 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, boo
         conn->timeout_class == UVH_TIMEOUT_RESUME) /* it has work to do first; then this is looked at again */
         return;
     conn->timeout_class = (unsigned char)class;
-    uvh_timeout_arm(&conn->worker->timeouts[class], &conn->timeout, uv_now(conn->worker->loop));
+    uvh_timeout_arm(timeouts_for(conn, class), &conn->timeout, uv_now(conn->worker->loop));
 }
 
 /* Work of this connection goes on in the next loop turn. Not here and now: the caller may be a handler's own callback, which does not
@@ -182,7 +196,10 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     case UVH_RX_WAIT:
-        set_timeout(conn, UVH_TIMEOUT_WAIT, false);
+        set_timeout(conn,
+                    uvhttp_response_open(&conn->exchange->base.response) ? UVH_TIMEOUT_HANDLER
+                                                                         : UVH_TIMEOUT_WAIT,
+                    false);
         watch(conn, keep_reading ? UVH_WANT_READ : UVH_WANT_NOTHING);
         break;
     case UVH_RX_STOPPED:
@@ -234,20 +251,35 @@ void uvh_conn_resume(struct uvh_conn *conn)
     uvh_conn_check(conn);
 }
 
+static void refuse_late_answer(struct uvh_conn *conn)
+{
+    const struct uvh_exchange *exchange = &conn->exchange->base;
+    const struct uvh_route *route = exchange->match.route;
+    uvh_server_log(conn->worker->server, UVHTTP_LOG_WARNING, "%s: no answer within handler_timeout",
+                   uvhttp_request_path(&conn->exchange->base.request));
+    uvh_conn_rx_refuse(conn, route == NULL ? 503 : (int)route->timeout_status,
+                       "the answer took too long to make");
+}
+
 void uvh_conn_timed_out(struct uvh_conn *conn)
 {
     enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
-    bool wants_request = class == UVH_TIMEOUT_HEADER || class == UVH_TIMEOUT_BODY;
     if (class != UVH_TIMEOUT_LINGER)
         conn->worker->counters.timeouts++;
-    if (!wants_request) {
+    switch (class) {
+    case UVH_TIMEOUT_HEADER:
+        uvh_conn_rx_refuse(conn, 408, "the request head took too long");
+        break;
+    case UVH_TIMEOUT_BODY:
+        uvh_conn_rx_refuse(conn, 408, "the request body took too long");
+        break;
+    case UVH_TIMEOUT_HANDLER:
+        refuse_late_answer(conn);
+        break;
+    default:
         uvh_conn_close(conn);
         return;
     }
-    conn->unread = true;
-    uvh_conn_rx_refuse(conn, 408,
-                       class == UVH_TIMEOUT_HEADER ? "the request head took too long"
-                                                   : "the request body took too long");
     uvh_conn_settle(conn, true);
     uvh_conn_check(conn);
 }

@@ -13,6 +13,7 @@
     X(header_timeout, 20, 1, 86400, "seconds", 408)                 \
     X(body_timeout, 30, 1, 86400, "seconds", 408)                   \
     X(write_timeout, 60, 1, 86400, "seconds", 0)                    \
+    X(handler_timeout, 0, 0, 86400, "seconds", 503)                 \
     X(linger_timeout, 5, 1, 3600, "seconds", 0)                     \
     X(drain_timeout, 30, 0, 86400, "seconds", 0)                    \
     X(max_target_size, 8192, 16, 1048576, "bytes", 414)             \

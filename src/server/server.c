@@ -87,9 +87,9 @@ void uvh_server_connection_closed(struct uvh_server *server)
 
 static void close_all_connections(struct uvh_server *server)
 {
-    for (unsigned class = 0; class < UVH_TIMEOUT_CLASSES; class ++) {
+    for (size_t i = 0; i < server->worker.timeout_count; i++) {
         struct uvh_timeout *timeout;
-        while ((timeout = uvh_timeout_first(&server->worker.timeouts[class])) != NULL)
+        while ((timeout = uvh_timeout_first(&server->worker.timeouts[i])) != NULL)
             uvh_conn_close(UVH_CONTAINER_OF(timeout, struct uvh_conn, timeout));
     }
 }
@@ -204,6 +204,9 @@ static int start(struct uvh_server *server)
     err = uvh_router_freeze(server->router);
     if (err != 0)
         return err;
+    err = uvh_worker_prepare(&server->worker, server);
+    if (err != 0)
+        return err;
     /* None of these can fail but for uv_async_init, which needs descriptors; it comes first, so nothing is to be undone. */
     err = init_handle(server, (uv_handle_t *)&server->stop_request,
                       uv_async_init(server->loop, &server->stop_request, on_stop_request));
@@ -211,7 +214,7 @@ static int start(struct uvh_server *server)
         return err;
     init_handle(server, (uv_handle_t *)&server->drain_timer,
                 uv_timer_init(server->loop, &server->drain_timer));
-    uvh_worker_init(&server->worker, server, server->loop);
+    uvh_worker_start(&server->worker, server->loop);
     server->worker.tick.data = server->worker.resume.data = server;
     server->worker.watch.wait.data = server->worker.watch.after.data = server;
     server->open_handles += UVH_WORKER_HANDLES;
@@ -414,7 +417,6 @@ const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
     if (view == NULL)
         return NULL;
     struct uvh_server *server = uvh_server_of(view);
-    struct uvh_list *idle = &server->worker.timeouts[UVH_TIMEOUT_IDLE].members;
     view->stats = server->worker.counters;
     view->stats.idle_connections = 0;
     struct uvh_watch_sum sum;
@@ -423,6 +425,7 @@ const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
     uvh_watch_sum_report(&sum, &view->stats);
     if (server->life == UVH_SERVER_NEW)
         return &view->stats;
+    struct uvh_list *idle = &server->worker.timeouts[UVH_TIMEOUT_IDLE].members;
     for (struct uvh_list *link = idle->next; link != idle; link = link->next) {
         /* The connection whose handler asks stands in the list until its event is over. */
         if (UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link)->exchange == NULL)

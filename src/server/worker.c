@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "codec/http_date.h"
 #include "platform/clock.h"
 #include "server/conn.h"
@@ -18,9 +19,9 @@ static void on_tick(uv_timer_t *tick)
     struct uvh_worker *worker = UVH_CONTAINER_OF(tick, struct uvh_worker, tick);
     uint64_t now = uv_now(worker->loop);
     uvh_watch_event(&worker->watch);
-    for (unsigned class = 0; class < UVH_TIMEOUT_CLASSES; class ++) {
+    for (size_t i = 0; i < worker->timeout_count; i++) {
         struct uvh_timeout *expired;
-        while ((expired = uvh_timeout_expired(&worker->timeouts[class], now)) != NULL)
+        while ((expired = uvh_timeout_expired(&worker->timeouts[i], now)) != NULL)
             uvh_conn_timed_out(UVH_CONTAINER_OF(expired, struct uvh_conn, timeout));
     }
     /* Descriptors and memory may have come free elsewhere in the process. */
@@ -49,31 +50,103 @@ static void on_resume(uv_idle_t *resume)
         uv_idle_stop(resume);
 }
 
-int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loop_t *loop)
+/* ---- timeouts ---- */
+
+/* The lengths that routes ask for, each once. */
+struct route_timeouts {
+    struct uvh_timeout_list *lists;
+    size_t count;
+};
+
+static void add_length(struct route_timeouts *found, uint32_t seconds)
 {
-    const uvhttp_config_t *config = &server->config;
+    uint64_t length = seconds * (uint64_t)1000;
+    if (seconds == 0)
+        return;
+    for (size_t i = 0; i < found->count; i++) {
+        if (found->lists[i].length_ms == length)
+            return;
+    }
+    uvh_timeout_list_init(&found->lists[found->count++], length);
+}
+
+static int count_lengths(const uvhttp_route_info_t *route, void *arg)
+{
+    size_t *most = arg;
+    if (route->handler_timeout != 0 || route->body_timeout != 0 || route->write_timeout != 0)
+        *most += 3;
+    return 0;
+}
+
+static int add_lengths(const uvhttp_route_info_t *route, void *arg)
+{
+    add_length(arg, route->handler_timeout);
+    add_length(arg, route->body_timeout);
+    add_length(arg, route->write_timeout);
+    return 0;
+}
+
+static int init_timeouts(struct uvh_worker *worker)
+{
+    const uvhttp_config_t *config = &worker->server->config;
     const uint64_t seconds = 1000;
-    worker->server = server;
-    worker->loop = loop;
-    uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
-    uvh_arena_pool_init(&worker->arenas, server->allocator);
-    uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);
+    size_t most = UVH_TIMEOUT_CLASSES;
+    uvhttp_router_each(worker->server->router, count_lengths, &most);
+    if (worker->timeouts != NULL) /* an attempt before has failed behind this */
+        return 0;
+    worker->timeouts = uvh_alloc(worker->server->allocator, most * sizeof(*worker->timeouts));
+    if (worker->timeouts == NULL)
+        return UVHTTP_ENOMEM;
+    uint64_t handler = config->handler_timeout == 0 ? UVH_TIMEOUT_NEVER : config->handler_timeout * seconds;
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_IDLE], config->keep_alive_timeout * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_HEADER], config->header_timeout * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_BODY], config->body_timeout * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WRITE], config->write_timeout * seconds);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_HANDLER], handler);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_LINGER], config->linger_timeout * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WAIT], UVH_TIMEOUT_NEVER);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_RESUME], UVH_TIMEOUT_NEVER);
+    struct route_timeouts found = {worker->timeouts + UVH_TIMEOUT_CLASSES, 0};
+    uvhttp_router_each(worker->server->router, add_lengths, &found);
+    worker->timeout_count = UVH_TIMEOUT_CLASSES + found.count;
+    return 0;
+}
+
+struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, uint32_t seconds)
+{
+    struct uvh_timeout_list *list = worker->timeouts + UVH_TIMEOUT_CLASSES; /* few: mostly one or two */
+    while (list->length_ms != seconds * (uint64_t)1000)
+        list++;
+    return list;
+}
+
+/* ---- the beginning and the end ---- */
+
+int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server)
+{
+    const uvhttp_config_t *config = &server->config;
+    worker->server = server;
+    int err = init_timeouts(worker);
+    if (err != 0)
+        return err;
+    uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
+    uvh_arena_pool_init(&worker->arenas, server->allocator);
+    uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);
     worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
                                                  .max_target = (uint32_t)config->max_target_size,
                                                  .max_fields = (uint32_t)config->max_header_count};
     worker->trailer_limits = worker->head_limits;
     worker->trailer_limits.max_size = (uint32_t)config->max_trailer_size;
-    int err = uv_timer_init(loop, &worker->tick);
-    if (err == 0)
-        err = uv_idle_init(loop, &worker->resume);
-    return err != 0 ? err : uvh_watch_start(&worker->watch, loop);
+    return 0;
+}
+
+/* None of these can fail. */
+void uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop)
+{
+    worker->loop = loop;
+    uv_timer_init(loop, &worker->tick);
+    uv_idle_init(loop, &worker->resume);
+    uvh_watch_start(&worker->watch, loop);
 }
 
 void uvh_worker_release(struct uvh_worker *worker)
@@ -84,6 +157,8 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_buffer_pool_release(&worker->buffers);
     uvh_arena_pool_release(&worker->arenas);
     uvh_slab_release(&worker->connections);
+    if (worker->timeouts != NULL)
+        uvh_free(worker->server->allocator, worker->timeouts);
 }
 
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)

@@ -24,9 +24,10 @@ enum uvh_timeout_class {
     UVH_TIMEOUT_HEADER,   /* a head has begun */
     UVH_TIMEOUT_BODY,
     UVH_TIMEOUT_WRITE,
-    UVH_TIMEOUT_LINGER, /* refused; the client may still be sending */
-    UVH_TIMEOUT_WAIT,   /* a handler has the request: never expires */
-    UVH_TIMEOUT_RESUME, /* has work to do in the next loop turn */
+    UVH_TIMEOUT_HANDLER, /* a handler has the request and has not answered */
+    UVH_TIMEOUT_LINGER,  /* refused; the client may still be sending */
+    UVH_TIMEOUT_WAIT,    /* a handler makes the response, or has paused the body: never expires */
+    UVH_TIMEOUT_RESUME,  /* has work to do in the next loop turn */
     UVH_TIMEOUT_CLASSES
 };
 
@@ -39,7 +40,8 @@ struct uvh_worker {
     struct uvh_arena_pool arenas;
     struct uvh_buffer_pool buffers;
     struct uvh_buffer *receive_buffer; /* the current one; NULL until needed */
-    struct uvh_timeout_list timeouts[UVH_TIMEOUT_CLASSES];
+    struct uvh_timeout_list *timeouts; /* one per class, then one for each length that routes ask for */
+    size_t timeout_count;
     uv_timer_t tick;  /* looks at the timeouts; active while there is anything to time */
     uv_idle_t resume; /* active while the RESUME list has members */
     uvhttp_head_limits_t head_limits;
@@ -52,13 +54,18 @@ struct uvh_worker {
     char date_line[UVH_DATE_LINE_SIZE];
 };
 
-/* 0 or libuv's code. The loop is the caller's. */
-int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loop_t *loop);
+/* Memory, once the router is frozen. 0 or UVHTTP_ENOMEM; may be called again when what comes behind it has failed. */
+int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server);
+/* Its handles. The loop is the caller's. */
+void uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop);
 /* Gives the pools back; every connection and handle is closed before. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
 enum { UVH_WORKER_HANDLES = 2 + UVH_WATCH_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
+
+/* The list of timeouts of so many seconds, which a route asks for. */
+struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, uint32_t seconds);
 
 /* The receive buffer with at least `space` free bytes behind `used`; NULL when memory ran out. Borrowed. */
 struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space);

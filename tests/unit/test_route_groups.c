@@ -593,6 +593,17 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(uvhttp_router_add(router, &route), UVHTTP_EINVAL);
     route.middleware = &none;
     assert_int_equal(uvhttp_router_add(router, &route), UVHTTP_EINVAL);
+    uvhttp_route_t timed = {.pattern = "/timed", .handler = handler, .handler_timeout = 86401};
+    assert_int_equal(uvhttp_router_add(router, &timed), UVHTTP_EINVAL);
+    timed = (uvhttp_route_t){.pattern = "/timed", .handler = handler, .body_timeout = 86401};
+    assert_int_equal(uvhttp_router_add(router, &timed), UVHTTP_EINVAL);
+    timed = (uvhttp_route_t){.pattern = "/timed", .handler = handler, .write_timeout = 86401};
+    assert_int_equal(uvhttp_router_add(router, &timed), UVHTTP_EINVAL);
+    timed = (uvhttp_route_t){.pattern = "/timed", .handler = handler, .timeout_status = 500};
+    assert_int_equal(uvhttp_router_add(router, &timed), UVHTTP_EINVAL);
+    timed = (uvhttp_route_t){
+        .pattern = "/timed", .handler = handler, .handler_timeout = 86400, .timeout_status = 504};
+    assert_int_equal(uvhttp_router_add(router, &timed), 0);
     assert_int_equal(uvhttp_router_use(router, NULL, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_use(NULL, handler, NULL), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_router_group(router, NULL, &out), UVHTTP_EINVAL);

@@ -217,3 +217,56 @@ def test_each_timeout_has_its_own_limit(start, name, part):
             assert connection.response().status == 408
             connection.assert_closed()
         assert idle.ask().status == 200
+
+
+def test_a_handler_that_takes_too_long_gets_503_and_is_told(start):
+    server = start(handler_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/hold/late"))
+        response = connection.response()
+        assert response.status == 503 and response.says_close()
+        connection.assert_closed()
+    stats = server.stats()
+    assert (stats["timeouts"], stats["aborts"]) == (1, 1)
+    assert server.release("late") == 0
+
+
+def test_a_response_that_has_begun_in_time_may_take_as_long_as_it_needs(start):
+    server = start(handler_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-echo", "Transfer-Encoding: chunked") + b"1\r\nx\r\n")
+        patiently(lambda i: connection.send(b"1\r\nx\r\n"))
+        connection.send(b"0\r\n\r\n")
+        assert connection.response().body == b"x" * (STEPS + 1)
+
+
+def test_the_time_of_a_handler_begins_with_the_whole_request(start):
+    server = start(handler_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", f"Content-Length: {STEPS}"))
+        patiently(lambda i: connection.send(b"x"))
+        assert connection.response().body == b"x" * STEPS
+
+
+def test_a_route_has_timeouts_of_its_own(start):
+    server = start()  # those of the server are two minutes, and none for handlers
+    with server.connect() as held, server.connect() as body, server.connect() as patient, server.connect(receive_buffer=16384) as unread:
+        held.send(raw.request("GET", "/hold-briefly/a"))
+        body.send(raw.request("POST", "/small-patience", "Content-Length: 9") + b"x")
+        patient.send(raw.request("GET", "/hold/b"))
+        unread.send(raw.request("GET", "/large-briefly?size=30000000"))
+        assert held.response().status == 504
+        assert body.response().status == 408
+        eventually(lambda: server.stats()["timeouts"] == 3, "all three timeouts")
+        assert server.release("b") == 1
+        assert patient.response().status == 200
+
+
+def test_a_job_that_goes_on_behind_its_timeout_is_harmless(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/defer-briefly?how=gate"))
+        assert connection.response().status == 503
+        server.ask("GET", "/open-gate")
+        connection.assert_closed()
+    assert server.ask().status == 200
