@@ -24,7 +24,7 @@
  * connection. Functions that take a server accept NULL (from a failed uvhttp_server_new): they return
  * UVHTTP_ENOMEM, NULL or 0.
  *
- * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
+ * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders), stream.h (upgrades),
  * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
  * config.h (limits), parser.h (the parser alone, no libuv). */
 #ifndef UVHTTP_H
@@ -46,6 +46,7 @@
 #include <uvhttp/server.h>
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
+#include <uvhttp/stream.h>
 #include <uvhttp/types.h>
 
 #endif

@@ -30,7 +30,7 @@ extern "C" {
 typedef struct uvhttp_router uvhttp_router_t;
 
 /* A handler or middleware. 0: taken (answered now, or will be later); UVHTTP_DECLINED: ask the next one; negative: failed (500,
- * or 503 for UVHTTP_ENOMEM, unless answered already; logged with the code's name). `arg` is what was given with it. */
+ * or 503 for UVHTTP_ENOMEM and UVHTTP_ESTOPPED, unless answered already; logged with the code's name). `arg` is what was given with it. */
 typedef int (*uvhttp_handler_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
 /* What a route may be told, for uvhttp_route_t.flags. */
@@ -59,6 +59,8 @@ typedef struct uvhttp_route {
     unsigned timeout_status; /* what a client gets after handler_timeout: 503, which 0 means too, or 504 for a
                                 handler that waits for another server (RFC 9110 section 15.6.5) */
     unsigned flags;          /* of uvhttp_route_flags_t */
+    const char *upgrade;     /* the handler is asked only by clients that offer to go over to this protocol
+                            (uvhttp/stream.h); others get 426 (RFC 9110 section 15.5.22). NULL: any. Copied. */
     const uvhttp_middleware_t
         *middleware; /* of this route alone, behind that of its groups, in this order; copied */
     size_t middleware_count;
@@ -112,6 +114,7 @@ typedef struct uvhttp_route_info {
     uint32_t handler_timeout, body_timeout, write_timeout; /* seconds; 0: the server's */
     unsigned timeout_status;                               /* 503 or 504 */
     unsigned flags;                                        /* of uvhttp_route_flags_t */
+    const char *upgrade;                                   /* NULL: it has nothing to do with upgrades */
     size_t middleware_count; /* that run before its handler; counted when the server listens, 0 before */
 } uvhttp_route_info_t;
 

@@ -114,7 +114,7 @@ void uvh_response_release_body(struct uvhttp_response *response)
 
 bool uvh_response_is_bodiless(int status)
 {
-    return status == 204 || status == 304;
+    return status == 204 || status == 304 || status < 200;
 }
 
 int uvhttp_response_set_status(uvhttp_response_t *response, int status)

@@ -18,6 +18,7 @@ enum uvh_body_source {
     UVH_BODY_MEMORY = 0, /* `base`; also the empty body */
     UVH_BODY_FILE = 1,   /* `descriptor` from `offset` */
     UVH_BODY_PIECES = 2, /* comes by uvhttp_response_write */
+    UVH_BODY_STREAM = 3, /* none: with 101 the connection becomes `stream` */
 };
 
 struct uvh_body {
@@ -69,7 +70,8 @@ struct uvhttp_response {
     void *abort_arg;
     uvhttp_drain_cb on_drain;
     void *drain_arg;
-    struct uvh_pull *pull; /* server/send_pieces.c; NULL unless the body is pulled */
+    struct uvhttp_stream *stream; /* of an upgrade */
+    struct uvh_pull *pull;        /* server/send_pieces.c; NULL unless the body is pulled */
 };
 
 struct uvhttp_prepared {

@@ -15,7 +15,7 @@ int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int s
     return 0;
 }
 
-int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest interest, uv_poll_cb on_poll)
+int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_poll_cb on_poll)
 {
     /* The system always reports errors and hang-ups, but libuv wants some event to watch for: urgent data, which no HTTP client
      * sends (one that does ends its own connection). */
@@ -23,6 +23,7 @@ int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest inte
         [UVH_WANT_NOTHING] = UV_PRIORITIZED,
         [UVH_WANT_READ] = UV_READABLE,
         [UVH_WANT_WRITE] = UV_WRITABLE,
+        [UVH_WANT_BOTH] = UV_READABLE | UV_WRITABLE,
     };
     if (watch->interest == interest)
         return 0;
@@ -32,18 +33,17 @@ int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest inte
     return err;
 }
 
-enum uvh_interest uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events)
+unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events)
 {
-    enum uvh_interest interest = (enum uvh_interest)watch->interest;
     if (status != 0) {
         /* libuv has stopped watching. What was received before the error can still be read; then, or when writing, it shows. So
          * the owner goes on as if ready, and has to ask to be told again. */
+        unsigned interest = watch->interest;
         watch->interest = INTEREST_UNSET;
         return interest;
     }
-    if ((events & UV_READABLE) != 0)
-        return UVH_WANT_READ;
-    return (events & UV_WRITABLE) != 0 ? UVH_WANT_WRITE : UVH_WANT_NOTHING;
+    return ((events & UV_READABLE) != 0 ? UVH_WANT_READ : 0u) |
+           ((events & UV_WRITABLE) != 0 ? UVH_WANT_WRITE : 0u);
 }
 
 void uvh_socket_watch_close(struct uvh_socket_watch *watch, uv_close_cb closed)

@@ -1,22 +1,23 @@
 /* A socket on a loop: says when it can be read or written, and moves no byte itself.
  *
- * Always true: at most one of reading and writing is watched, because a connection whose answer does not leave is not read
- * either; the owner's memory lives until `closed` has run. Built on uv_poll_t: see docs/architecture.md, "Sockets". */
+ * Always true: the owner's memory lives until `closed` has run. Built on uv_poll_t: see docs/architecture.md, "Sockets". */
 #ifndef UVH_NET_SOCKET_WATCH_H
 #define UVH_NET_SOCKET_WATCH_H
 
 #include <uv.h>
 
-enum uvh_interest {
+/* What can be watched, as bits. */
+enum {
     UVH_WANT_NOTHING = 0, /* errors only: a reset is still noticed */
     UVH_WANT_READ = 1,
     UVH_WANT_WRITE = 2,
+    UVH_WANT_BOTH = 3,
 };
 
 struct uvh_socket_watch {
     uv_poll_t poll;
     int socket;
-    unsigned char interest; /* enum uvh_interest */
+    unsigned char interest; /* UVH_WANT_* */
 };
 
 /* The poll's callback finds its owner by UVH_CONTAINER_OF and asks uvh_socket_watch_ready what happened. */
@@ -25,11 +26,11 @@ struct uvh_socket_watch {
 int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket);
 
 /* Changes what is watched; costs nothing when it is watched already. 0 or libuv's code. */
-int uvh_socket_watch_want(struct uvh_socket_watch *watch, enum uvh_interest interest, uv_poll_cb on_poll);
+int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_poll_cb on_poll);
 
 /* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket. When `status` is not 0 nothing
  * is watched any more until uvh_socket_watch_want is called. */
-enum uvh_interest uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events);
+unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events);
 
 /* Closes the socket at once; `closed` runs later on the loop, then the watch's memory may go. */
 void uvh_socket_watch_close(struct uvh_socket_watch *watch, uv_close_cb closed);

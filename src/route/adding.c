@@ -84,12 +84,13 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     size_t prefix_length = strlen(router->prefix);
     size_t pattern_size = strlen(given->pattern) + 1;
     size_t method_size = given->method == NULL ? 0 : strlen(given->method) + 1;
+    size_t upgrade_size = given->upgrade == NULL ? 0 : strlen(given->upgrade) + 1;
     size_t params_size = (uvh_pattern_most_params(router->prefix) + uvh_pattern_most_params(given->pattern)) *
                          sizeof(struct uvh_param_name);
     size_t middleware_size = given->middleware_count * sizeof(uvhttp_middleware_t);
-    struct uvh_route *route = uvh_alloc_zero(router->all->allocator,
-                                             sizeof(*route) + params_size + middleware_size + prefix_length +
-                                                 pattern_size + method_size + UVH_REQUEST_PATH_SLACK);
+    struct uvh_route *route = uvh_alloc_zero(
+        router->all->allocator, sizeof(*route) + params_size + middleware_size + prefix_length +
+                                    pattern_size + method_size + upgrade_size + UVH_REQUEST_PATH_SLACK);
     if (route == NULL)
         return NULL;
     char *end = (char *)(route + 1) + params_size;
@@ -103,6 +104,10 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     if (method_size > 0) {
         route->method = route->pattern + prefix_length + pattern_size;
         memcpy(route->method, given->method, method_size);
+    }
+    if (upgrade_size > 0) {
+        route->upgrade = route->pattern + prefix_length + pattern_size + method_size;
+        memcpy(route->upgrade, given->upgrade, upgrade_size);
     }
     route->owner = router;
     route->handler = given->handler;
@@ -135,12 +140,24 @@ static bool timeouts_fit(const uvhttp_route_t *given)
            (given->timeout_status == 0 || given->timeout_status == 503 || given->timeout_status == 504);
 }
 
+/* A token, with a version behind '/' or none (RFC 9110 section 7.8). */
+static bool is_protocol(const char *text)
+{
+    const char *slash = strchr(text, '/');
+    if (slash == NULL)
+        return uvh_field_name_valid(text_slice(text));
+    return uvh_field_name_valid((uvhttp_slice_t){text, (size_t)(slash - text)}) &&
+           uvh_field_name_valid(text_slice(slash + 1));
+}
+
 /* What is wrong with a route whatever its pattern, or 0. */
 static int check_route(const uvhttp_route_t *given)
 {
     if (given == NULL || given->handler == NULL || given->pattern == NULL)
         return UVHTTP_EINVAL;
     if (given->method != NULL && !uvh_field_name_valid(text_slice(given->method)))
+        return UVHTTP_EINVAL;
+    if (given->upgrade != NULL && !is_protocol(given->upgrade))
         return UVHTTP_EINVAL;
     if ((given->middleware_count > 0 && given->middleware == NULL) || !timeouts_fit(given))
         return UVHTTP_EINVAL;
@@ -339,6 +356,7 @@ int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void
                                     .write_timeout = route->write_timeout,
                                     .timeout_status = route->timeout_status,
                                     .flags = route->flags,
+                                    .upgrade = route->upgrade,
                                     .middleware_count = route->chain_length};
         result = each(&info, arg);
     }

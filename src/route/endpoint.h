@@ -22,6 +22,7 @@ struct uvh_route {
     uvhttp_slash_t slash; /* STRICT until the freezing */
     unsigned param_count;
     char *method;           /* as given; NULL for any */
+    char *upgrade;          /* the protocol a client has to offer; NULL: none */
     char *pattern;          /* with the prefixes of its groups */
     struct uvh_route *next; /* of the same endpoint with a method that is not in the table */
     struct uvh_route *next_added;

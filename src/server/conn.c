@@ -8,17 +8,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct uvh_conn *conn = UVH_CONTAINER_OF(poll, struct uvh_conn, watch.poll);
     uvh_watch_event(&conn->worker->watch);
-    switch (uvh_socket_watch_ready(&conn->watch, status, events)) {
-    case UVH_WANT_READ:
-        uvh_conn_rx_readable(conn);
-        break;
-    case UVH_WANT_WRITE:
-        uvh_conn_tx_writable(conn);
-        break;
-    case UVH_WANT_NOTHING: /* only errors are watched: the client has reset the connection */
+    unsigned ready = uvh_socket_watch_ready(&conn->watch, status, events);
+    if (ready == UVH_WANT_NOTHING) /* only errors are watched: the client has reset the connection */
         uvh_conn_close(conn);
-        break;
-    }
+    if ((ready & UVH_WANT_WRITE) != 0)
+        uvh_conn_tx_writable(conn);
+    if ((ready & UVH_WANT_READ) != 0 && conn->life == UVH_CONN_OPEN)
+        uvh_conn_rx_readable(conn);
     if (status != 0)
         uvh_conn_settle(conn, false); /* watch again */
     uvh_conn_check(conn);
@@ -76,7 +72,15 @@ static void resume_later(struct uvh_conn *conn)
     uvh_worker_resume_later(conn->worker);
 }
 
-static void watch(struct uvh_conn *conn, enum uvh_interest interest)
+/* Everything was sent, and somebody waits for that to send more. */
+static bool waits_for_room(const struct uvh_conn *conn)
+{
+    if (conn->stream == NULL)
+        return uvh_conn_pieces_waits_for_room(conn);
+    return conn->stream->wants_drain && conn->tx == UVH_TX_IDLE && !conn->close_after;
+}
+
+static void watch(struct uvh_conn *conn, unsigned interest)
 {
     /* Fails only when the loop's table cannot grow, which for a socket that is in it already does not happen. */
     if (uvh_socket_watch_want(&conn->watch, interest, on_poll) != 0)
@@ -138,6 +142,12 @@ void uvh_conn_close(struct uvh_conn *conn)
         uvh_buffer_unref(conn->out.buffer);
     conn->in.buffer = conn->out.buffer = NULL;
     uvh_socket_watch_close(&conn->watch, on_handle_closed);
+    if (conn->stream != NULL) {
+        struct uvhttp_stream *stream = conn->stream;
+        conn->stream = NULL;
+        uvh_stream_closed(stream); /* last: runs callbacks */
+        return;
+    }
     if (conn->exchange == NULL)
         return;
     if (conn->rx == UVH_RX_HEAD) { /* no request yet, so nobody to tell */
@@ -166,10 +176,25 @@ void uvh_conn_close_if_done(struct uvh_conn *conn)
     conn->rx = UVH_RX_STOPPED;
 }
 
+/* A stream is read while it writes: what the client says may be why it does not read. */
+static void settle_stream(struct uvh_conn *conn, bool progress)
+{
+    bool writes = conn->tx != UVH_TX_IDLE;
+    bool reads = !conn->stream->paused && !conn->peer_ended;
+    set_timeout(conn, writes ? UVH_TIMEOUT_WRITE : UVH_TIMEOUT_WAIT, writes && progress);
+    watch(conn, (reads ? UVH_WANT_READ : 0u) | (writes ? UVH_WANT_WRITE : 0u));
+}
+
 void uvh_conn_settle(struct uvh_conn *conn, bool progress)
 {
     if (conn->life == UVH_CONN_CLOSED)
         return;
+    if (conn->rx == UVH_RX_STREAM) {
+        settle_stream(conn, progress);
+        if (waits_for_room(conn))
+            resume_later(conn);
+        return;
+    }
     if (conn->tx != UVH_TX_IDLE) {
         set_timeout(conn, UVH_TIMEOUT_WRITE, progress);
         watch(conn, UVH_WANT_WRITE);
@@ -202,19 +227,23 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
                     false);
         watch(conn, keep_reading ? UVH_WANT_READ : UVH_WANT_NOTHING);
         break;
+    case UVH_RX_STREAM: /* see above */
     case UVH_RX_STOPPED:
         set_timeout(conn, UVH_TIMEOUT_LINGER, false);
         watch(conn, UVH_WANT_READ);
         break;
     }
-    if (uvh_conn_stream_waits_for_room(
-            conn)) /* a piece was refused, and the socket has taken the rest at once */
+    if (waits_for_room(conn)) /* a piece was refused, and the socket has taken the rest at once */
         resume_later(conn);
 }
 
 bool uvh_conn_takes_bytes(const struct uvh_conn *conn)
 {
-    if (conn->life == UVH_CONN_CLOSED || conn->tx != UVH_TX_IDLE)
+    if (conn->life == UVH_CONN_CLOSED)
+        return false;
+    if (conn->rx == UVH_RX_STREAM)
+        return !conn->stream->paused && !conn->close_after;
+    if (conn->tx != UVH_TX_IDLE)
         return false;
     if (conn->rx == UVH_RX_HEAD)
         return !conn->close_after;
@@ -225,7 +254,8 @@ void uvh_conn_proceed(struct uvh_conn *conn)
 {
     uvh_conn_close_if_done(conn);
     uvh_conn_settle(conn, true);
-    if (uvh_conn_takes_bytes(conn) && (conn->in.length > 0 || conn->peer_ended))
+    bool end_is_news = conn->peer_ended && (conn->stream == NULL || !conn->stream->end_told);
+    if (uvh_conn_takes_bytes(conn) && (conn->in.length > 0 || end_is_news))
         resume_later(conn);
 }
 
@@ -235,18 +265,31 @@ void uvh_conn_continue(struct uvh_conn *conn)
         free_if_unused(conn);
         return;
     }
-    conn->rx = UVH_RX_HEAD;
+    conn->rx = conn->stream != NULL ? UVH_RX_STREAM : UVH_RX_HEAD;
     if (conn->corked)
         return;
     if (uvh_conn_tx_flush(conn) == 0)
         uvh_conn_proceed(conn);
 }
 
+bool uvh_conn_tell_drained(struct uvh_conn *conn)
+{
+    if (!waits_for_room(conn))
+        return false;
+    conn->corked = true; /* what is written now leaves together */
+    if (conn->stream != NULL)
+        uvh_stream_drained(conn->stream);
+    else
+        uvh_exchange_drained(&conn->exchange->base);
+    conn->corked = false;
+    if (conn->life == UVH_CONN_OPEN && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0))
+        uvh_conn_proceed(conn);
+    return true;
+}
+
 void uvh_conn_resume(struct uvh_conn *conn)
 {
-    if (uvh_conn_stream_waits_for_room(conn))
-        uvh_conn_stream_drained(conn);
-    else
+    if (!uvh_conn_tell_drained(conn))
         uvh_conn_rx_kept(conn);
     uvh_conn_check(conn);
 }
@@ -313,6 +356,7 @@ void uvh_conn_check(const struct uvh_conn *conn)
     assert(conn->rx != UVH_RX_WAIT || conn->exchange != NULL);
     assert(conn->rx != UVH_RX_HEAD || (conn->exchange != NULL) == (conn->in.length > 0) ||
            conn->timeout_class == UVH_TIMEOUT_RESUME || conn->tx != UVH_TX_IDLE);
+    assert((conn->rx == UVH_RX_STREAM) <= (conn->stream != NULL && conn->exchange == NULL));
     assert(conn->rx != UVH_RX_STOPPED || (conn->exchange == NULL && conn->tx == UVH_TX_IDLE));
     assert(!uvh_list_empty(&conn->timeout.link));
 #else

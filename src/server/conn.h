@@ -9,8 +9,10 @@
 #include <stdint.h>
 
 #include "net/socket_watch.h"
+#include "platform/socket.h"
 #include "server/exchange.h"
 #include "server/h1_exchange.h"
+#include "server/stream.h"
 
 enum uvh_conn_life {
     UVH_CONN_OPEN = 0,
@@ -21,6 +23,7 @@ enum uvh_conn_rx {
     UVH_RX_HEAD = 0, /* between requests or within a head */
     UVH_RX_BODY,
     UVH_RX_WAIT,    /* the exchange has its request; what comes now is kept for later */
+    UVH_RX_STREAM,  /* no HTTP any more: what comes is the stream's */
     UVH_RX_STOPPED, /* nothing more will be understood; what comes is thrown away until the client notices */
 };
 
@@ -49,6 +52,7 @@ struct uvh_conn {
     struct uvh_timeout timeout;
     struct uvh_worker *worker;
     struct uvh_h1_exchange *exchange; /* NULL between requests; there from the first byte of a head on */
+    struct uvhttp_stream *stream;     /* NULL while the connection speaks HTTP */
     struct uvh_conn_input in;
     struct uvh_conn_output out;
     uint32_t requests; /* on this connection so far */
@@ -64,7 +68,7 @@ struct uvh_conn {
 };
 
 /* 10,000 idle connections are to cost at most 512 bytes each, allocator and libuv's table included. */
-_Static_assert(sizeof(struct uvh_conn) <= 288, "an idle connection stays small");
+_Static_assert(sizeof(struct uvh_conn) <= 296, "an idle connection stays small");
 
 /* Takes over an accepted socket; closes it when memory ran out. `reject`: answer 503 and close. */
 void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
@@ -96,6 +100,9 @@ bool uvh_conn_takes_bytes(const struct uvh_conn *conn);
 /* Something was sent outside of reading: closes, or settles and sees to what has been received meanwhile. */
 void uvh_conn_proceed(struct uvh_conn *conn);
 
+/* Tells who was refused a piece, when everything has left meanwhile. False when nobody waits for that. */
+bool uvh_conn_tell_drained(struct uvh_conn *conn);
+
 /* Asserts that the states fit together. */
 void uvh_conn_check(const struct uvh_conn *conn);
 
@@ -123,26 +130,35 @@ void uvh_conn_body_pause(struct uvh_exchange *base);
 /* Somebody takes the body in pieces now, or again. */
 void uvh_conn_body_read(struct uvh_exchange *base);
 
-/* conn_stream.c: responses in pieces, as struct uvh_protocol says. */
-int uvh_conn_stream_begin(struct uvh_exchange *base);
-int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece);
-bool uvh_conn_stream_has_room(const struct uvh_exchange *base);
-size_t uvh_conn_stream_pending(const struct uvh_exchange *base);
-void uvh_conn_stream_await_room(struct uvh_exchange *base);
-int uvh_conn_stream_end(struct uvh_exchange *base);
-int uvh_conn_stream_interim(struct uvh_exchange *base, int status);
+/* conn_pieces.c: responses in pieces, as struct uvh_protocol says. */
+int uvh_conn_pieces_begin(struct uvh_exchange *base);
+int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece);
+bool uvh_conn_pieces_has_room(const struct uvh_exchange *base);
+size_t uvh_conn_pieces_pending(const struct uvh_exchange *base);
+void uvh_conn_pieces_await_room(struct uvh_exchange *base);
+int uvh_conn_pieces_end(struct uvh_exchange *base);
+int uvh_conn_pieces_interim(struct uvh_exchange *base, int status);
 /* True when everything was sent and somebody waits for that to send more. */
-bool uvh_conn_stream_waits_for_room(const struct uvh_conn *conn);
-/* Tells who waits. */
-void uvh_conn_stream_drained(struct uvh_conn *conn);
+bool uvh_conn_pieces_waits_for_room(const struct uvh_conn *conn);
+
+/* stream.c: hands the connection over, as struct uvh_protocol says. */
+int uvh_conn_upgrade(struct uvh_exchange *base);
 
 /* conn_tx.c */
 extern const struct uvh_protocol uvh_conn_protocol;
 void uvh_conn_tx_writable(struct uvh_conn *conn);
 /* Sends what is collected. 0 when all is gone or the socket is full; negative when the connection is broken (and closed). */
 int uvh_conn_tx_flush(struct uvh_conn *conn);
+/* Sends what is collected unless the caller does so at the end of its event, and settles. 0 or UVHTTP_EGONE. */
+int uvh_conn_tx_push(struct uvh_conn *conn);
 /* Appends bytes that stand outside an exchange (100 Continue), or pieces of a body. 0, UVHTTP_ENOMEM or UVHTTP_EGONE. */
 int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length);
+/* Sends these areas, of `size` bytes together, behind what was collected: at once from where they lie, or at the end of the event; what the
+ * socket does not take is copied. 0, UVHTTP_ENOMEM with nothing taken, or UVHTTP_EGONE. */
+enum { UVH_CONN_TX_AREAS = UVH_SOCKET_MAX_AREAS - 1 };
+int uvh_conn_tx_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size);
+/* The first half of that: at once, whatever their size. 0 or UVHTTP_EGONE. */
+int uvh_conn_tx_send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count);
 /* Makes room for `size` bytes behind `out`; UVHTTP_ENOMEM with nothing changed, UVHTTP_EGONE when the connection broke. */
 int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size);
 /* Appends the head of the response and leaves room behind it; decides whether the connection goes on. Errors as reserve. */

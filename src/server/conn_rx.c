@@ -171,6 +171,16 @@ static bool pin_head(struct uvh_conn *conn, struct uvh_buffer *buffer)
     return true;
 }
 
+static size_t take(struct uvh_conn *conn, char *data, size_t length)
+{
+    if (conn->rx == UVH_RX_HEAD)
+        return take_head(conn, data, length);
+    if (conn->rx == UVH_RX_BODY)
+        return uvh_conn_body_take(conn, data, length);
+    uvh_stream_deliver(conn->stream, data, length);
+    return length;
+}
+
 /* Takes a span apart as far as it goes; answers are collected and leave together. */
 static void process(struct uvh_conn *conn, struct span span)
 {
@@ -178,8 +188,7 @@ static void process(struct uvh_conn *conn, struct span span)
     uint32_t used = 0;
     conn->corked = true;
     while (used < span.length && uvh_conn_takes_bytes(conn)) {
-        size_t taken = conn->rx == UVH_RX_HEAD ? take_head(conn, data + used, span.length - used)
-                                               : uvh_conn_body_take(conn, data + used, span.length - used);
+        size_t taken = take(conn, data + used, span.length - used);
         if (taken == 0)
             break; /* nothing can be done with so few bytes */
         used += (uint32_t)taken;
@@ -193,7 +202,8 @@ static void process(struct uvh_conn *conn, struct span span)
     if (conn->tx == UVH_TX_IDLE && uvh_conn_tx_flush(conn) != 0)
         return;
     uvh_conn_close_if_done(conn);
-    uvh_conn_settle(conn, true);
+    uvh_conn_settle(conn, conn->rx !=
+                              UVH_RX_STREAM); /* that a stream is read does not mean that its client reads */
 }
 
 /* A span at the end of the worker's buffer that begins with what was kept, if anything, and has room behind it. */
@@ -220,9 +230,22 @@ static struct span make_room(struct uvh_conn *conn)
     return span;
 }
 
+static void tell_stream_end(struct uvh_conn *conn)
+{
+    conn->corked = true;
+    uvh_stream_deliver_end(conn->stream);
+    conn->corked = false;
+    if (conn->life == UVH_CONN_OPEN && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0))
+        uvh_conn_proceed(conn);
+}
+
 static void peer_has_ended(struct uvh_conn *conn)
 {
     conn->peer_ended = true;
+    if (conn->rx == UVH_RX_STREAM) {
+        tell_stream_end(conn);
+        return;
+    }
     /* Ending its side is no goodbye: a request that is complete is still answered. One that is not can never be. */
     if (conn->rx != UVH_RX_WAIT)
         uvh_conn_close(conn);
@@ -279,6 +302,11 @@ void uvh_conn_rx_kept(struct uvh_conn *conn)
         process(conn, take_kept(conn));
     else
         uvh_conn_settle(conn, true);
+    if (conn->rx == UVH_RX_STREAM && conn->life == UVH_CONN_OPEN) {
+        if (conn->peer_ended && !conn->stream->paused && !conn->stream->end_told)
+            tell_stream_end(conn);
+        return;
+    }
     /* What is left now will never become a request. */
     bool stopped = conn->rx == UVH_RX_STOPPED && conn->tx == UVH_TX_IDLE;
     if (conn->peer_ended && (stopped || uvh_conn_takes_bytes(conn)))

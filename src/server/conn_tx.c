@@ -112,6 +112,16 @@ static char *put_fields(char *out, const struct uvhttp_response *response)
     return out;
 }
 
+static bool says_upgrade(const struct uvhttp_response *response)
+{
+    static const uvhttp_slice_t upgrade = {"Upgrade", 7};
+    for (uint16_t i = 0; i < response->headers.count; i++) {
+        if (uvh_field_name_equal(response->headers.items[i].name, upgrade))
+            return true;
+    }
+    return false;
+}
+
 /* Writes the head; the room was reserved. */
 static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends, bool keep_alive)
 {
@@ -128,7 +138,9 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
         out += uvh_h1_encode_number(out, response->body.size);
         out = PUT(out, "\r\n");
     }
-    if (!keep_alive)
+    if (says_upgrade(response)) /* RFC 9110 section 7.8: Connection names it */
+        out = keep_alive ? PUT(out, "Connection: Upgrade\r\n") : PUT(out, "Connection: Upgrade, close\r\n");
+    else if (!keep_alive)
         out = PUT(out, "Connection: close\r\n");
     else if (exchange->base.request.head->minor_version == 0)
         out = PUT(out, "Connection: keep-alive\r\n");
@@ -138,7 +150,9 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
 static void count_response(struct uvh_worker *worker, int status)
 {
     uvhttp_stats_t *counters = &worker->counters;
-    if (status < 300)
+    if (status < 200)
+        counters->responses_1xx++;
+    else if (status < 300)
         counters->responses_2xx++;
     else if (status < 400)
         counters->responses_3xx++;
@@ -166,7 +180,8 @@ int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room
     int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
     if (err != 0)
         return err;
-    bool keep_alive = may_keep_alive(conn, exchange) && sends != UVH_H1_SENDS_TO_END;
+    bool keep_alive = (may_keep_alive(conn, exchange) && sends != UVH_H1_SENDS_TO_END) ||
+                      response->body.source == UVH_BODY_STREAM;
     if (!keep_alive)
         conn->close_after = true;
     /* A client that did not ask to close may be sending its next request just now. */
@@ -377,12 +392,63 @@ int uvh_conn_tx_flush(struct uvh_conn *conn)
 
 void uvh_conn_tx_writable(struct uvh_conn *conn)
 {
-    if (uvh_conn_tx_flush(conn) != 0)
-        return;
-    if (uvh_conn_stream_waits_for_room(conn))
-        uvh_conn_stream_drained(conn);
-    else
+    if (uvh_conn_tx_flush(conn) == 0 && !uvh_conn_tell_drained(conn))
         uvh_conn_proceed(conn);
+}
+
+int uvh_conn_tx_send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count)
+{
+    uvhttp_slice_t all[UVH_SOCKET_MAX_AREAS] = {uvh_conn_tx_waiting(conn)};
+    size_t all_count = all[0].length > 0 ? 1 : 0;
+    for (size_t i = 0; i < count; i++)
+        all[all_count++] = areas[i];
+    ssize_t sent = uvh_socket_send(conn->watch.socket, all, all_count, false);
+    if (sent < 0 && sent != -EAGAIN) {
+        uvh_conn_close(conn);
+        return UVHTTP_EGONE;
+    }
+    size_t taken = uvh_conn_tx_sent(conn, sent < 0 ? 0 : (size_t)sent);
+    for (size_t i = 0; i < count; i++) {
+        size_t skipped = taken < areas[i].length ? taken : areas[i].length;
+        taken -= skipped;
+        if (skipped == areas[i].length)
+            continue;
+        conn->tx = UVH_TX_FLUSH;
+        int err = uvh_conn_tx_append(conn, areas[i].base + skipped, areas[i].length - skipped);
+        if (err == 0)
+            continue;
+        uvh_conn_close(conn); /* half of it is on its way */
+        return UVHTTP_EGONE;
+    }
+    if (conn->tx == UVH_TX_IDLE)
+        return uvh_conn_tx_flush(conn); /* gives the empty buffer back */
+    if (!conn->corked)
+        uvh_conn_settle(conn, true);
+    return 0;
+}
+
+int uvh_conn_tx_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size)
+{
+    if (size > COPIED_BODY && conn->tx == UVH_TX_IDLE)
+        return uvh_conn_tx_send_areas(conn, areas, count);
+    int err = uvh_conn_tx_reserve(conn, size);
+    if (err != 0)
+        return err;
+    for (size_t i = 0; i < count; i++) {
+        put(conn->out.buffer->data + conn->out.end, areas[i].base, areas[i].length);
+        conn->out.end += (uint32_t)areas[i].length;
+    }
+    return uvh_conn_tx_push(conn);
+}
+
+int uvh_conn_tx_push(struct uvh_conn *conn)
+{
+    if (conn->corked || conn->tx != UVH_TX_IDLE)
+        return 0;
+    int err = uvh_conn_tx_flush(conn);
+    if (err == 0)
+        uvh_conn_settle(conn, true);
+    return err;
 }
 
 static void abandon(struct uvh_exchange *base)
@@ -415,13 +481,14 @@ static void peer(struct uvh_exchange *base, char *text)
 
 const struct uvh_protocol uvh_conn_protocol = {
     .respond = respond,
-    .begin = uvh_conn_stream_begin,
-    .write = uvh_conn_stream_write,
-    .has_room = uvh_conn_stream_has_room,
-    .pending = uvh_conn_stream_pending,
-    .await_room = uvh_conn_stream_await_room,
-    .end = uvh_conn_stream_end,
-    .interim = uvh_conn_stream_interim,
+    .begin = uvh_conn_pieces_begin,
+    .write = uvh_conn_pieces_write,
+    .has_room = uvh_conn_pieces_has_room,
+    .pending = uvh_conn_pieces_pending,
+    .await_room = uvh_conn_pieces_await_room,
+    .end = uvh_conn_pieces_end,
+    .upgrade = uvh_conn_upgrade,
+    .interim = uvh_conn_pieces_interim,
     .admitted = uvh_conn_body_admitted,
     .pause_body = uvh_conn_body_pause,
     .read_body = uvh_conn_body_read,

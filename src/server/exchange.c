@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <uvhttp/stream.h>
+
 #include "base/bytes.h"
 #include "platform/clock.h"
 #include "platform/socket.h"
@@ -125,7 +127,8 @@ static void conclude(struct uvh_exchange *exchange, int result)
         return;
     response->headers.count = 0;
     response->prepared = NULL;
-    if (uvhttp_response_send_status(response, result == UVHTTP_ENOMEM ? 503 : 500) != 0)
+    bool passing = result == UVHTTP_ENOMEM || result == UVHTTP_ESTOPPED;
+    if (uvhttp_response_send_status(response, passing ? 503 : 500) != 0)
         exchange->protocol->abandon(exchange);
 }
 
@@ -172,13 +175,27 @@ int uvhttp_response_proceed(uvhttp_response_t *response)
     return 0;
 }
 
-void uvh_exchange_run(struct uvh_exchange *exchange)
+static int answer_upgrade_required(struct uvh_exchange *exchange, const char *protocol)
+{
+    int err = uvhttp_response_set_header(&exchange->response, "Upgrade", protocol);
+    return err != 0 ? err : uvhttp_response_send_status(&exchange->response, 426);
+}
+
+static int run_handler(struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
+    if (route == NULL)
+        return UVHTTP_DECLINED;
+    if (route->upgrade != NULL && !uvhttp_request_offers_upgrade(&exchange->request, route->upgrade))
+        return answer_upgrade_required(exchange, route->upgrade);
+    return route->handler(&exchange->request, &exchange->response, route->arg);
+}
+
+void uvh_exchange_run(struct uvh_exchange *exchange)
+{
     exchange->handled = true;
     uvh_exchange_hold(exchange);
-    conclude(exchange, route == NULL ? UVHTTP_DECLINED
-                                     : route->handler(&exchange->request, &exchange->response, route->arg));
+    conclude(exchange, run_handler(exchange));
     uvh_exchange_let_go(exchange);
 }
 

@@ -30,6 +30,9 @@ struct uvh_protocol {
     void (*await_room)(struct uvh_exchange *exchange);
     /* Behind the last piece: trailers and all. Calls uvh_exchange_finish. 0, or an error, and then the stream was ended at once. */
     int (*end)(struct uvh_exchange *exchange);
+    /* The head of a 101, then the connection is response->stream's. Calls uvh_exchange_finish. 0, UVHTTP_EINVAL (the request is not
+     * complete), UVHTTP_ENOMEM or UVHTTP_EGONE with nothing sent. */
+    int (*upgrade)(struct uvh_exchange *exchange);
     /* An interim answer with the fields set so far. 0, UVHTTP_ENOMEM or UVHTTP_EGONE. */
     int (*interim)(struct uvh_exchange *exchange, int status);
     /* A middleware that took its time has let the request pass: now its body, then uvh_exchange_run. */

@@ -15,14 +15,15 @@ static const char type_text[] = "text/plain; charset=utf-8";
 static const char type_html[] = "text/html; charset=utf-8";
 static const char type_json[] = "application/json";
 
-static int check_sendable(const struct uvhttp_response *response, int status, const char *content_type)
+static int check_sendable(const struct uvhttp_response *response, int status, const char *content_type,
+                          enum uvh_body_source source)
 {
     if (response->sending)
         return UVHTTP_EANSWERED;
     int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
-    if (status != 0 && (status < 200 || status > 599))
+    if (status != 0 && source != UVH_BODY_STREAM && (status < 200 || status > 599))
         return UVHTTP_EINVAL;
     if (content_type != NULL && !uvh_field_value_valid((uvhttp_slice_t){content_type, strlen(content_type)}))
         return UVHTTP_EHEADER;
@@ -40,11 +41,23 @@ static int run_hooks(struct uvhttp_response *response)
     return err < 0 ? err : 0;
 }
 
+static int hand_over(struct uvh_exchange *exchange)
+{
+    switch ((enum uvh_body_source)exchange->response.body.source) {
+    case UVH_BODY_PIECES:
+        return exchange->protocol->begin(exchange);
+    case UVH_BODY_STREAM:
+        return exchange->protocol->upgrade(exchange);
+    default:
+        return exchange->protocol->respond(exchange);
+    }
+}
+
 int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
              const struct uvh_body *body)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    int err = check_sendable(response, status, content_type);
+    int err = check_sendable(response, status, content_type, (enum uvh_body_source)body->source);
     if (err != 0) {
         if (body->release != NULL)
             body->release(body->release_arg);
@@ -65,7 +78,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     bool in_pieces = body->source == UVH_BODY_PIECES;
     if (err == 0) {
         response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
-        err = in_pieces ? exchange->protocol->begin(exchange) : exchange->protocol->respond(exchange);
+        err = hand_over(exchange);
     }
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;

@@ -130,6 +130,7 @@ static void drain(struct uvh_server *server)
         uvh_list_remove(first);
         uvh_conn_drain(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
     }
+    uvh_stream_stop_all(&server->worker);
     close_if_drained(server);
 }
 

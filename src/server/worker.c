@@ -129,6 +129,7 @@ int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server)
     int err = init_timeouts(worker);
     if (err != 0)
         return err;
+    uvh_list_init(&worker->streams);
     uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);

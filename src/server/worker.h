@@ -48,6 +48,7 @@ struct uvh_worker {
     uvhttp_head_limits_t trailer_limits;
     uvhttp_stats_t counters;
     struct uvh_watch watch;
+    struct uvh_list streams; /* connections that were upgraded */
     size_t connection_count; /* open or closing */
     bool draining;
     uint64_t date_expires; /* loop time from which `date_line` is old */

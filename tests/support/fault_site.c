@@ -226,6 +226,34 @@ static int echo_pieces(uvhttp_request_t *request, uvhttp_response_t *response, v
     return err != 0 ? err : uvhttp_request_on_body(request, send_back, NULL);
 }
 
+static void send_on(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+{
+    (void)arg;
+    if (size == 0)
+        uvhttp_stream_end(stream);
+    else if (uvhttp_stream_write(stream, data, size) == UVHTTP_ENOMEM)
+        uvhttp_stream_close(stream);
+}
+
+static void stream_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream;
+    (void)arg;
+    fault_site.owned--;
+}
+
+static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const uvhttp_stream_events_t events = {.data = send_on, .closed = stream_closed};
+    uvhttp_stream_t *stream;
+    (void)request;
+    (void)arg;
+    int err = uvhttp_response_upgrade(response, "echo", &events, NULL, &stream);
+    if (err == 0)
+        fault_site.owned++;
+    return err;
+}
+
 static int pass_on(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -291,6 +319,7 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         {"GET",   "/pieces",      send_pieces,      0                  },
         {"GET",   "/pulled",      send_pulled,      0                  },
         {"POST",  "/echo-pieces", echo_pieces,      UVHTTP_ROUTE_STREAM},
+        {"GET",   "/stream",      go_over,          0                  },
     };
     int err = 0;
     fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts = fault_site.owned = 0;

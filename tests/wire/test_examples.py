@@ -293,6 +293,25 @@ def test_bodies_of_any_size_go_both_ways(start, tmp_path):
     assert (tmp_path / "out").read_bytes() == b"SOME WORDS\n" * 500_000
 
 
+# upgrade
+
+
+def test_upgrade(start, tmp_path):
+    program = start("upgrade")
+    refused, = [curl(line, program.port, tmp_path).stdout for line in curl_lines("upgrade")]
+    assert refused.startswith("HTTP/1.1 426 ") and "Upgrade: shout" in refused
+    text, = re.findall("printf '(.*)'", EXAMPLES["upgrade"].read_text())
+    with program.connect() as connection:
+        connection.send(text.encode().decode("unicode_escape").encode())
+        assert connection.head()[0] == 101
+        assert connection.receive_exactly(6) == b"HELLO\n"
+        connection.send(b"a" * 1000)
+        assert connection.receive_exactly(1000) == b"A" * 1000
+        connection.socket.shutdown(socket.SHUT_WR)
+        assert connection.rest() == b""
+    eventually(lambda: "one has left" in read_more(program), "the end is told")
+
+
 # middleware
 
 

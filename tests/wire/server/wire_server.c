@@ -64,6 +64,7 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64 ",\"bytes_sent\":%" PRIu64
         ",\"aborts\":%" PRIu64 ",\"releases\":%" PRIu64 ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64
         ",\"guarded_runs\":%" PRIu64 ",\"seen_by_middleware\":%" PRIu64 ",\"refused_pieces\":%" PRIu64
+        ",\"streams_closed\":%" PRIu64
         ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_error\":\"%s\",\"heap_calls\":%" PRIu64
         ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64 ",\"libuv_calls\":%" PRIu64
         ",\"libuv_live\":%" PRId64 "}\n",
@@ -71,9 +72,9 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx, s->responses_3xx,
         s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts, s->aborted_exchanges,
         s->bytes_received, s->bytes_sent, app.aborts, app.releases, app.deferred, app.deferred_gone,
-        app.guarded_runs, app.seen_by_middleware, app.refused_pieces, uvhttp_error_name(app.last_error),
-        uvhttp_error_name(app.duplicate_error), uvhttp_error_name(app.frozen_error), calls, live, peak,
-        libuv_calls, libuv_live);
+        app.guarded_runs, app.seen_by_middleware, app.refused_pieces, app.streams_closed,
+        uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
+        uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -190,6 +191,8 @@ static int add_routes(uvhttp_server_t *server)
         err = uvhttp_server_use(server, guard, NULL);
     if (err == 0)
         err = add_routing(router);
+    if (err == 0)
+        err = add_streams(router);
     for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
         err = uvhttp_router_add(router, &piece_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

@@ -25,6 +25,7 @@ struct app {
     uint64_t deferred_gone;
     uint64_t guarded_runs;
     uint64_t seen_by_middleware;
+    uint64_t streams_closed;
     uint64_t refused_pieces; /* because too much waited to be sent */
     int last_error;
     int duplicate_error; /* what adding a route twice gave */
@@ -102,6 +103,9 @@ int form_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int one_cookie(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int set_cookies(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+
+/* streams.c: adds the routes that test_streams.py asks. 0, or the first error. */
+int add_streams(uvhttp_router_t *router);
 
 /* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
 int gate_init(void);

@@ -26,18 +26,7 @@ static enum uvh_h1_sends how_to_send(const struct uvh_h1_exchange *exchange)
     return exchange->head.minor_version == 0 ? UVH_H1_SENDS_TO_END : UVH_H1_SENDS_CHUNKS;
 }
 
-/* Sends what was collected, unless the caller does so at the end of its event. 0 or UVHTTP_EGONE. */
-static int push(struct uvh_conn *conn)
-{
-    if (conn->corked || conn->tx != UVH_TX_IDLE)
-        return 0;
-    int err = uvh_conn_tx_flush(conn);
-    if (err == 0)
-        uvh_conn_settle(conn, true);
-    return err;
-}
-
-int uvh_conn_stream_begin(struct uvh_exchange *base)
+int uvh_conn_pieces_begin(struct uvh_exchange *base)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     enum uvh_h1_sends sends = how_to_send(exchange);
@@ -47,45 +36,10 @@ int uvh_conn_stream_begin(struct uvh_exchange *base)
         return err;
     exchange->sends = (unsigned char)sends;
     /* The head alone leaves at once: the first piece may be long in coming. */
-    return push(exchange->conn);
+    return uvh_conn_tx_push(exchange->conn);
 }
 
-/* A piece that is sent from where it lies, behind what was collected; what does not leave is copied. */
-static int send_directly(struct uvh_conn *conn, uvhttp_slice_t piece, bool chunked)
-{
-    uvhttp_slice_t areas[UVH_SOCKET_MAX_AREAS];
-    size_t count = 0;
-    if (uvh_conn_tx_waiting(conn).length > 0)
-        areas[count++] = uvh_conn_tx_waiting(conn);
-    areas[count++] = piece;
-    if (chunked)
-        areas[count++] = line_end;
-    ssize_t sent = uvh_socket_send(conn->watch.socket, areas, count, false);
-    if (sent < 0 && sent != -EAGAIN) {
-        uvh_conn_close(conn);
-        return UVHTTP_EGONE;
-    }
-    size_t of_piece = uvh_conn_tx_sent(conn, sent < 0 ? 0 : (size_t)sent);
-    size_t left = piece.length + (chunked ? line_end.length : 0) - of_piece;
-    if (left == 0)
-        return uvh_conn_tx_flush(conn); /* gives the empty buffer back */
-    size_t of_end = of_piece > piece.length ? of_piece - piece.length : 0;
-    int err = 0;
-    if (of_piece < piece.length)
-        err = uvh_conn_tx_append(conn, piece.base + of_piece, piece.length - of_piece);
-    if (err == 0 && chunked)
-        err = uvh_conn_tx_append(conn, line_end.base + of_end, line_end.length - of_end);
-    if (err == UVHTTP_ENOMEM) /* half a piece is on its way */
-        uvh_conn_close(conn);
-    if (err != 0)
-        return UVHTTP_EGONE;
-    conn->tx = UVH_TX_FLUSH;
-    if (!conn->corked)
-        uvh_conn_settle(conn, true);
-    return 0;
-}
-
-int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece)
+int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     struct uvh_conn *conn = exchange->conn;
@@ -95,7 +49,7 @@ int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         return 0;
     if (exchange->sends == UVH_H1_SENDS_LENGTH && piece.length > body->size)
         return UVHTTP_ELENGTH;
-    if (!uvh_conn_stream_has_room(base))
+    if (!uvh_conn_pieces_has_room(base))
         return UVHTTP_EFULL;
     bool direct = piece.length > COPIED_PIECE && conn->tx == UVH_TX_IDLE;
     size_t extra = chunked ? UVH_H1_ENCODE_CHUNK_LINE_SIZE + line_end.length : 0;
@@ -112,7 +66,7 @@ int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         base->sent += line + line_end.length;
     }
     if (direct)
-        return send_directly(conn, piece, chunked);
+        return uvh_conn_tx_send_areas(conn, (uvhttp_slice_t[]){piece, line_end}, chunked ? 2 : 1);
     char *out = conn->out.buffer->data + conn->out.end;
     memcpy(out, piece.base, piece.length);
     conn->out.end += (uint32_t)piece.length;
@@ -120,22 +74,22 @@ int uvh_conn_stream_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         memcpy(out + piece.length, line_end.base, line_end.length);
         conn->out.end += (uint32_t)line_end.length;
     }
-    return push(conn);
+    return uvh_conn_tx_push(conn);
 }
 
-bool uvh_conn_stream_has_room(const struct uvh_exchange *base)
+bool uvh_conn_pieces_has_room(const struct uvh_exchange *base)
 {
-    return uvh_conn_stream_pending(base) <= base->worker->server->config.write_backlog;
+    return uvh_conn_pieces_pending(base) <= base->worker->server->config.write_backlog;
 }
 
-size_t uvh_conn_stream_pending(const struct uvh_exchange *base)
+size_t uvh_conn_pieces_pending(const struct uvh_exchange *base)
 {
     const struct uvh_h1_exchange *exchange =
         UVH_CONTAINER_OF((struct uvh_exchange *)(uintptr_t)base, struct uvh_h1_exchange, base);
     return uvh_conn_tx_waiting(exchange->conn).length;
 }
 
-void uvh_conn_stream_await_room(struct uvh_exchange *base)
+void uvh_conn_pieces_await_room(struct uvh_exchange *base)
 {
     struct uvh_conn *conn = uvh_h1_exchange_of(base)->conn;
     base->response.wants_drain = true;
@@ -165,7 +119,7 @@ static int append_last_chunk(struct uvh_conn *conn)
     return 0;
 }
 
-int uvh_conn_stream_end(struct uvh_exchange *base)
+int uvh_conn_pieces_end(struct uvh_exchange *base)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     struct uvh_conn *conn = exchange->conn;
@@ -183,30 +137,19 @@ int uvh_conn_stream_end(struct uvh_exchange *base)
     return 0;
 }
 
-int uvh_conn_stream_interim(struct uvh_exchange *base, int status)
+int uvh_conn_pieces_interim(struct uvh_exchange *base, int status)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     if (exchange->head.minor_version == 0)
         return 0;
     int err = uvh_conn_tx_interim(exchange->conn, status);
-    return err != 0 ? err : push(exchange->conn);
+    return err != 0 ? err : uvh_conn_tx_push(exchange->conn);
 }
 
-bool uvh_conn_stream_waits_for_room(const struct uvh_conn *conn)
+bool uvh_conn_pieces_waits_for_room(const struct uvh_conn *conn)
 {
     if (conn->life == UVH_CONN_CLOSED || conn->tx != UVH_TX_IDLE || conn->exchange == NULL)
         return false;
     const struct uvhttp_response *response = &conn->exchange->base.response;
     return response->wants_drain && response->state == UVH_RESPONSE_BEGUN;
-}
-
-void uvh_conn_stream_drained(struct uvh_conn *conn)
-{
-    conn->corked = true; /* what is written now leaves together */
-    uvh_exchange_drained(&conn->exchange->base);
-    conn->corked = false;
-    if (conn->life == UVH_CONN_CLOSED)
-        return;
-    if (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0)
-        uvh_conn_proceed(conn);
 }

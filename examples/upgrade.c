@@ -1,0 +1,72 @@
+/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in capitals.
+ *
+ *     curl -sS -i http://127.0.0.1:8080/shout
+ *     printf 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
+ *
+ * The first asks without offering the protocol and gets 426. For messages in a browser there is WebSocket.
+ *
+ * Usage: upgrade [PORT]
+ */
+#include <ctype.h>
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+static void on_data(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+{
+    char loud[512];
+    (void)arg;
+    if (size == 0) { /* the client has said all it had to say */
+        uvhttp_stream_end(stream);
+        return;
+    }
+    while (size > 0) {
+        size_t count = size < sizeof(loud) ? size : sizeof(loud);
+        for (size_t i = 0; i < count; i++)
+            loud[i] = (char)toupper((unsigned char)data[i]);
+        if (uvhttp_stream_write(stream, loud, count) !=
+            0) { /* it reads nothing, and we keep nothing for it */
+            uvhttp_stream_close(stream);
+            return;
+        }
+        data += count;
+        size -= count;
+    }
+}
+
+static void on_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream;
+    (void)arg;
+    puts("one has left");
+    fflush(stdout);
+}
+
+static int shout(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
+    uvhttp_stream_t *stream;
+    (void)req;
+    (void)arg;
+    return uvhttp_response_upgrade(res, "shout", &events, NULL, &stream);
+}
+
+int main(int argc, char **argv)
+{
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_route_t route = {.method = "GET", .pattern = "/shout", .handler = shout, .upgrade = "shout"};
+    int err = uvhttp_router_add(uvhttp_server_router(server), &route);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    if (err != 0)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

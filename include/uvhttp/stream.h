@@ -1,0 +1,75 @@
+/* Streams: what a connection becomes when both sides leave HTTP (RFC 9110 section 7.8, 101 Switching Protocols).
+ *
+ * A route that says which protocol it upgrades to (uvhttp_route_t.upgrade) is asked only by clients that offer it; its handler calls
+ * uvhttp_response_upgrade and gets the bytes both ways from then on, those that came together with the request first. What middleware has
+ * to say about a request (who is allowed to, limits, logs) holds for these as for all others.
+ *
+ * Always true: a stream is read and written on the thread of its loop. It lives until its `closed` callback has returned, which runs exactly once,
+ * also when the server is stopped. Nothing is timed but writing: a client that takes nothing for write_timeout is cut off.
+ * Whoever wants to know whether a silent client is still there has to ask it, by the means of the protocol. */
+#ifndef UVHTTP_STREAM_H
+#define UVHTTP_STREAM_H
+
+#include <uvhttp/response.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct uvhttp_stream uvhttp_stream_t;
+
+/* What happens to a stream. A callback may do anything to its stream, close it too. */
+typedef struct uvhttp_stream_events {
+    /* Bytes have come; they lie there during the call only. `size` 0: the client has ended its side, and nothing more comes. Must be set. */
+    void (*data)(uvhttp_stream_t *stream, const char *data, size_t size, void *arg);
+    /* Everything that was taken has left, after uvhttp_stream_write has said UVHTTP_EFULL. NULL if that does not matter. */
+    void (*drain)(uvhttp_stream_t *stream, void *arg);
+    /* The server stops: say goodbye, and end the stream within drain_timeout. NULL: it is ended by the server. */
+    void (*stopping)(uvhttp_stream_t *stream, void *arg);
+    /* It is over, whoever has ended it; the last call, behind which `stream` is gone. Must be set. */
+    void (*closed)(uvhttp_stream_t *stream, void *arg);
+} uvhttp_stream_events_t;
+
+/* True when the client offers to go over to this protocol ("websocket"): by HTTP/1.1, with Connection and Upgrade. The name is
+ * compared without case; what stands behind a '/' is part of it. */
+UVHTTP_EXPORT bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request, const char *protocol);
+
+/* Sends 101 with Upgrade, Connection and the fields set so far, and hands over the connection. `*events` is copied. The exchange is
+ * over then (uvhttp_server_on_finished is told); from the next turn on, or when the handler has returned, bytes are delivered. Writing is
+ * possible at once. Errors: those of sending; UVHTTP_EINVAL (the client does not offer the protocol, a callback is missing, or the request's
+ * body has not been read), UVHTTP_ESTOPPED (the server stops: 503 is the answer to give, and what a handler that returns this gives). Then `*stream` is NULL. */
+UVHTTP_EXPORT int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
+                                          const uvhttp_stream_events_t *events, void *arg,
+                                          uvhttp_stream_t **stream);
+
+/* Sends bytes, all of them; what the socket does not take now is copied and sent later. `write` takes one area, `write_areas` up to
+ * UVHTTP_STREAM_MAX_AREAS as if they were one. Errors: UVHTTP_EFULL (as much as set_backlog says waits: nothing was taken, `drain`
+ * tells), UVHTTP_EGONE (closed or ended), UVHTTP_ENOMEM (nothing was taken), UVHTTP_EINVAL (too many areas, or more than 1 GiB). */
+enum { UVHTTP_STREAM_MAX_AREAS = 2 };
+UVHTTP_EXPORT int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size);
+UVHTTP_EXPORT int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *areas,
+                                            size_t count);
+
+/* Bytes taken and not given to the system yet. */
+UVHTTP_EXPORT size_t uvhttp_stream_pending(const uvhttp_stream_t *stream);
+
+/* How many bytes may wait before write refuses more: the limit write_backlog unless set here. */
+UVHTTP_EXPORT void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes);
+
+/* Stops reading, so that the client's sending comes to a halt, and goes on. Both may be called twice. A client that vanishes meanwhile is
+ * noticed by a reset only. */
+UVHTTP_EXPORT void uvhttp_stream_pause(uvhttp_stream_t *stream);
+UVHTTP_EXPORT void uvhttp_stream_resume(uvhttp_stream_t *stream);
+
+/* Sends what waits, then ends this side; the connection is closed when the client has ended its own, or after linger_timeout. What
+ * still comes is thrown away. */
+UVHTTP_EXPORT void uvhttp_stream_end(uvhttp_stream_t *stream);
+
+/* Closes at once: what waits is lost. `closed` runs before this returns. */
+UVHTTP_EXPORT void uvhttp_stream_close(uvhttp_stream_t *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+/* A stream over an HTTP/1.1 connection, from the 101 on: the connection's third use beside requests and refusals.
+ *
+ * Always true: conn->stream and stream->conn point to each other until the connection is closed; the stream's memory goes with its `closed`
+ * callback. Public functions in stream.c; conn*.c call what stands here. */
+#ifndef UVH_SERVER_STREAM_H
+#define UVH_SERVER_STREAM_H
+
+#include <uvhttp/stream.h>
+
+#include "base/list.h"
+
+struct uvh_conn;
+struct uvh_worker;
+
+struct uvhttp_stream {
+    struct uvh_conn *conn;
+    struct uvh_list link; /* the worker's list */
+    uvhttp_stream_events_t events;
+    void *arg;
+    size_t backlog; /* bytes that may wait */
+    bool paused;
+    bool end_told;    /* that the client has ended its side */
+    bool wants_drain; /* a write was refused */
+};
+
+/* Hands received bytes on. The stream, and the connection's socket, may be gone afterwards. */
+void uvh_stream_deliver(struct uvhttp_stream *stream, const char *data, size_t size);
+
+/* The client has ended its side and everything before that was delivered. As above. */
+void uvh_stream_deliver_end(struct uvhttp_stream *stream);
+
+/* Everything has left; tells who waits for that. As above. */
+void uvh_stream_drained(struct uvhttp_stream *stream);
+
+/* The connection was closed: tells, and frees the stream. */
+void uvh_stream_closed(struct uvhttp_stream *stream);
+
+/* The server stops. */
+void uvh_stream_stop_all(struct uvh_worker *worker);
+
+#endif

@@ -1,0 +1,140 @@
+/* Handlers of wire_server for connections that leave HTTP: an echo that obeys back-pressure, and one that says goodbye. */
+#include "wire_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct echo {
+    uvhttp_stream_t *stream;
+    char *kept; /* what was refused, until it has drained */
+    size_t kept_size;
+    bool ended; /* by the client */
+    bool polite;
+};
+
+static void go_on(struct echo *echo, const char *data, size_t size)
+{
+    int err = uvhttp_stream_write(echo->stream, data, size);
+    if (err != UVHTTP_EFULL)
+        return;
+    app.refused_pieces++;
+    uvhttp_stream_pause(echo->stream);
+    echo->kept = malloc(size);
+    if (echo->kept == NULL)
+        abort();
+    memcpy(echo->kept, data, size);
+    echo->kept_size = size;
+}
+
+static void on_data(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+{
+    struct echo *echo = arg;
+    uvhttp_slice_t areas[] = {
+        {"<",  1   },
+        {data, size},
+        {">",  1   }
+    };
+    if (size == 0) {
+        echo->ended = true;
+        if (echo->kept == NULL)
+            uvhttp_stream_end(stream);
+    } else if (size >= 5 && memcmp(data, "close", 5) == 0) {
+        uvhttp_stream_close(stream);
+    } else if (size >= 3 && memcmp(data, "end", 3) == 0) {
+        (void)uvhttp_stream_write(stream, "bye", 3);
+        uvhttp_stream_end(stream);
+        app.last_error = uvhttp_stream_write(stream, "more", 4);
+    } else if (size >= 5 && memcmp(data, "areas", 5) == 0) {
+        app.last_error = uvhttp_stream_write_areas(stream, areas, 3);
+        (void)uvhttp_stream_write_areas(stream, areas, 2);
+    } else {
+        go_on(echo, data, size);
+    }
+}
+
+static void on_drain(uvhttp_stream_t *stream, void *arg)
+{
+    struct echo *echo = arg;
+    if (uvhttp_stream_pending(stream) != 0)
+        abort();
+    if (uvhttp_stream_write(stream, echo->kept, echo->kept_size) != 0)
+        abort();
+    free(echo->kept);
+    echo->kept = NULL;
+    uvhttp_stream_resume(stream);
+    if (echo->ended)
+        uvhttp_stream_end(stream);
+}
+
+static void on_stopping(uvhttp_stream_t *stream, void *arg)
+{
+    (void)arg;
+    (void)uvhttp_stream_write(stream, "goodbye", 7);
+    uvhttp_stream_end(stream);
+}
+
+static void on_closed(uvhttp_stream_t *stream, void *arg)
+{
+    struct echo *echo = arg;
+    if (uvhttp_stream_write(stream, "x", 1) != UVHTTP_EGONE)
+        abort();
+    app.streams_closed++;
+    free(echo->kept);
+    free(echo);
+}
+
+static int echo_stream(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_stream_events_t events = {.data = on_data,
+                                     .drain = on_drain,
+                                     .stopping = arg == NULL ? NULL : on_stopping,
+                                     .closed = on_closed};
+    const char *backlog = uvhttp_request_query(req, "backlog");
+    struct echo *echo = calloc(1, sizeof *echo);
+    if (echo == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_response_upgrade(res, "Echo/1", &events, echo, &echo->stream);
+    if (err != 0) {
+        free(echo);
+        return err;
+    }
+    if (backlog != NULL)
+        uvhttp_stream_set_backlog(echo->stream, (size_t)strtoull(backlog, NULL, 10));
+    if (uvhttp_request_query(req, "greet") != NULL)
+        err = uvhttp_stream_write(echo->stream, "hello", 5);
+    return err;
+}
+
+/* Tries what must fail, and answers with the names of the errors. */
+static int upgrade_wrongly(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed}, deaf = {.closed = on_closed};
+    uvhttp_stream_t *stream;
+    char text[128];
+    (void)req, (void)arg;
+    int other = uvhttp_response_upgrade(res, "other", &events, NULL, &stream);
+    int mute = uvhttp_response_upgrade(res, "Echo/1", &deaf, NULL, &stream);
+    (void)snprintf(text, sizeof text, "%s %s %d", uvhttp_error_name(other), uvhttp_error_name(mute),
+                   stream == NULL);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int add_streams(uvhttp_router_t *router)
+{
+    static char polite[] = "polite";
+    static const uvhttp_route_t routes[] = {
+        {.method = "GET",        .pattern = "/echo-stream", .handler = echo_stream,                                 .upgrade = "Echo/1"},
+        {.method = "POST",                      .pattern = "/echo-stream",                                .handler = echo_stream,                                        .upgrade = "Echo/1"},
+        {.method = "GET",
+         .pattern = "/polite-stream",
+         .handler = echo_stream,
+         .arg = polite,
+         .upgrade = "Echo/1"},
+        {.method = "POST", .pattern = "/unread-stream",                                     .handler = echo_stream,                                                                                       .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "GET",       .pattern = "/upgrade-wrongly",     .handler = upgrade_wrongly},
+    };
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
+        err = uvhttp_router_add(router, &routes[i]);
+    return err;
+}

@@ -1,0 +1,239 @@
+"""Connections that leave HTTP: who may, what is handed over, back-pressure both ways, and every way to the end."""
+
+import json
+import select
+import socket
+import subprocess
+
+import pytest
+import raw
+from wire_server import eventually
+
+OFFER = ("Connection: upgrade", "Upgrade: Echo/1")
+
+
+def offer(target="/echo-stream", *fields, method="GET", body=b"", version="HTTP/1.1"):
+    return raw.request(method, target, *OFFER, *fields, body=body, version=version)
+
+
+def go_over(connection, request=None):
+    connection.send(request or offer())
+    status, reason, fields, _ = connection.head()
+    names = {name.lower(): value for name, value in fields}
+    assert (status, reason) == (101, "Switching Protocols")
+    assert (names["upgrade"], names["connection"]) == ("Echo/1", "Upgrade")
+    assert "content-length" not in names and "transfer-encoding" not in names
+    return connection
+
+
+def finished(server, before):
+    eventually(lambda: server.stats()["streams_closed"] == before + 1, "the stream is closed once")
+
+
+@pytest.fixture
+def closed_before(server):
+    return server.stats()["streams_closed"]
+
+
+def test_bytes_go_both_ways_as_they_are(server, closed_before):
+    with server.connect() as connection:
+        go_over(connection)
+        for piece in (b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)), b"x"):
+            connection.send(piece)
+            assert connection.receive_exactly(len(piece)) == piece
+    finished(server, closed_before)
+
+
+def test_bytes_that_come_with_the_request_are_the_streams(server):
+    with server.connect() as connection:
+        go_over(connection, offer() + raw.request())
+        assert connection.receive_exactly(len(raw.request())) == raw.request()
+
+
+def test_a_request_before_it_is_answered_before_it(server):
+    with server.connect() as connection:
+        connection.send(raw.request() + offer() + b"rest")
+        assert connection.response().body == b"Hello, world\n"
+        assert connection.head()[0] == 101
+        assert connection.receive_exactly(4) == b"rest"
+
+
+def test_a_body_is_read_first(server):
+    with server.connect() as connection:
+        go_over(connection, offer(method="POST", body=b"12345") + b"rest")
+        assert connection.receive_exactly(4) == b"rest"
+
+
+def test_what_the_handler_writes_at_once_comes_behind_the_head(server):
+    with server.connect() as connection:
+        go_over(connection, offer("/echo-stream?greet"))
+        assert connection.receive_exactly(5) == b"hello"
+
+
+@pytest.mark.parametrize("request_bytes", [raw.request("GET", "/echo-stream"),
+                                           raw.request("GET", "/echo-stream", "Upgrade: Echo/1"),
+                                           raw.request("GET", "/echo-stream", "Connection: upgrade"),
+                                           raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo"),
+                                           raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo/2, h2c")],
+                         ids=["nothing", "no-connection", "no-upgrade", "no-version", "others"])
+def test_a_client_that_does_not_offer_it_gets_426(server, request_bytes):
+    with server.connect() as connection:
+        connection.send(request_bytes)
+        response = connection.response()
+        assert (response.status, response.get("Upgrade"), response.get("Connection")) == (426, "Echo/1", "Upgrade")
+        assert connection.ask().status == 200
+
+
+def test_http_1_0_cannot_offer_it(server):
+    with server.connect() as connection:
+        connection.send(offer(version="HTTP/1.0"))
+        response = connection.response()
+        assert response.status == 426 and response.says_close()
+
+
+@pytest.mark.parametrize("lines", [("Connection: keep-alive, Upgrade", "Upgrade: h2c, echo/1"),
+                                   ("connection: UPGRADE", "upgrade: other", "upgrade: ECHO/1")])
+def test_it_may_stand_among_others_and_in_any_case(server, lines):
+    with server.connect() as connection:
+        go_over(connection, raw.request("GET", "/echo-stream", *lines))
+
+
+def test_middleware_comes_first(server):
+    """The same 401 as for all others: see guard() of the server."""
+    with server.connect() as connection:
+        connection.send(offer("/upgrade-wrongly"))
+        assert connection.response().body == b"UVHTTP_EINVAL UVHTTP_EINVAL 1"
+        assert connection.ask().status == 200
+
+
+def test_a_body_that_was_not_read_is_in_the_way(server):
+    with server.connect() as connection:
+        connection.send(offer("/unread-stream", "Content-Length: 5", method="POST"))
+        response = connection.response()
+        assert response.status == 500 and response.get("Upgrade") is None
+
+
+def test_two_areas_are_sent_as_one_and_three_are_refused(server):
+    with server.connect() as connection:
+        go_over(connection)
+        connection.send(b"areas")
+        assert connection.receive_exactly(6) == b"<areas"
+        assert server.stats()["last_error"] == "UVHTTP_EINVAL"
+
+
+def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
+    """The client writes and does not read until the echo was refused a piece: back-pressure reaches it, and nothing is lost."""
+    refused = server.stats()["refused_pieces"]
+    data, sent, got = raw.pattern(30_000_000), 0, 0
+    with server.connect(receive_buffer=16384, send_buffer=16384) as connection:
+        go_over(connection, offer("/echo-stream?backlog=20000"))
+        connection.socket.setblocking(False)
+        while server.stats()["refused_pieces"] == refused:
+            try:
+                sent += connection.socket.send(data[sent:sent + 65536])
+            except BlockingIOError:
+                pass
+        assert sent < len(data)
+        while got < sent:
+            readable, writable, _ = select.select([connection.socket], [connection.socket] if sent < 2_000_000 else [], [])
+            if writable:
+                sent += connection.socket.send(data[sent:sent + 65536])
+            if readable:
+                piece = connection.receive()
+                assert piece == data[got:got + len(piece)]
+                got += len(piece)
+    finished(server, closed_before)
+
+
+def test_a_client_that_ends_its_side_gets_the_rest(server, closed_before):
+    with server.connect(receive_buffer=16384) as connection:
+        go_over(connection, offer("/echo-stream?backlog=1000"))
+        data = raw.pattern(600_000)
+        connection.send(data)
+        connection.socket.shutdown(socket.SHUT_WR)
+        assert connection.rest() == data
+    finished(server, closed_before)
+
+
+def test_the_server_ends_it(server, closed_before):
+    with server.connect() as connection:
+        go_over(connection)
+        connection.send(b"end")
+        assert connection.rest() == b"bye"
+        assert server.stats()["last_error"] == "UVHTTP_EGONE"
+    finished(server, closed_before)
+
+
+def test_the_server_closes_it(server, closed_before):
+    with server.connect() as connection:
+        go_over(connection)
+        connection.send(b"close")
+        connection.assert_closed()
+    finished(server, closed_before)
+
+
+def test_a_reset_closes_it(server, closed_before):
+    with server.connect() as connection:
+        go_over(connection)
+        connection.reset()
+    finished(server, closed_before)
+
+
+def test_no_timeout_strikes_while_nothing_is_sent_and_one_does_when_the_client_does_not_read(start):
+    server = start(keep_alive_timeout=1, header_timeout=1, body_timeout=1, handler_timeout=1, write_timeout=1)
+    with server.connect() as quiet, server.connect(receive_buffer=16384) as stuck:
+        go_over(quiet)
+        go_over(stuck, offer("/echo-stream?backlog=1000"))
+        stuck.socket.setblocking(False)
+        try:
+            while True:
+                stuck.socket.send(b"x" * 65536)
+        except BlockingIOError:
+            pass
+        finished(server, 0)
+        assert server.stats()["timeouts"] >= 1
+        quiet.send(b"still here")
+        assert quiet.receive_exactly(10) == b"still here"
+
+
+@pytest.mark.parametrize("path, last", [("/echo-stream", b""), ("/polite-stream", b"goodbye")])
+def test_a_server_that_stops_says_so_or_ends_it(start, path, last):
+    server = start(drain_timeout=60)
+    with server.connect() as connection:
+        go_over(connection, offer(path))
+        server.ask("GET", "/stop")
+        assert connection.rest() == last
+    assert server.wait() == 0
+
+
+def test_a_stream_that_does_not_end_is_ended_by_drain_timeout(start):
+    server = start(drain_timeout=0)
+    with server.connect() as connection:
+        go_over(connection, offer("/polite-stream"))
+        server.ask("GET", "/stop")
+        connection.rest()
+    assert server.wait() == 0
+
+
+def test_the_access_counts_101_as_informational(server):
+    before = server.stats()
+    with server.connect() as connection:
+        go_over(connection)
+        after = server.stats()
+    assert after["responses_1xx"] == before["responses_1xx"] + 1
+
+
+def test_node_goes_over(server):
+    script = """
+      const http = require('http');
+      const request = http.request({port: %d, path: '/echo-stream', headers: {Connection: 'Upgrade', Upgrade: 'Echo/1'}});
+      request.on('upgrade', (response, socket, head) => {
+        let text = head.toString();
+        socket.on('data', data => { text += data; if (text.length == 5) socket.end(); });
+        socket.on('close', () => console.log(JSON.stringify([response.statusCode, response.headers.upgrade, text])));
+        socket.write('hello');
+      });
+      request.end();
+    """ % server.port
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout) == [101, "Echo/1", "hello"], done.stderr
