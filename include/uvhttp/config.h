@@ -36,6 +36,10 @@ typedef struct uvhttp_config {
     /* Requests per connection before it is closed; 0 = no limit */
     size_t max_requests_per_connection;
 
+    /* Handlers that block (UVHTTP_ROUTE_BLOCKING) */
+    size_t blocking_threads; /* run at once */
+    size_t blocking_queue;   /* wait for a thread: 503 */
+
     /* Memory */
     size_t write_backlog; /* bytes of a body in pieces that may wait to be sent: UVHTTP_EFULL */
     size_t buffer_size;   /* bytes of a receive or transmit buffer, shared between connections */

@@ -37,7 +37,17 @@ typedef int (*uvhttp_handler_cb)(uvhttp_request_t *request, uvhttp_response_t *r
 typedef enum uvhttp_route_flags {
     /* The handler runs when the head has arrived, and takes the body with uvhttp_request_on_body. Of what it may have, max_body_size of
      * the route is the limit; 0 means none. */
-    UVHTTP_ROUTE_STREAM = 1
+    UVHTTP_ROUTE_STREAM = 1,
+
+    /* The handler runs on a thread of its own, so it may block: wait for a database, read files, compute. At most blocking_threads run at once and
+     * blocking_queue wait; one more gets 503. What it may do: everything but answer later. It has answered when it returns; what it
+     * sends as a whole leaves then; uvhttp_response_write waits until a slow client has made room instead of saying UVHTTP_EFULL. It may use request and
+     * response on this thread only, and none of what says that it is for the loop's thread: uvhttp_response_defer,
+     * uvhttp_response_upgrade and uvhttp_static_handle_request fail with UVHTTP_EINVAL, an abort callback is not called (ask
+     * uvhttp_response_open), and what it attaches to the request is seen by nobody else. Several run at the same time, so `arg` is shared between
+     * threads; allocator and log callback of the configuration are called from these threads. Not together with UVHTTP_ROUTE_STREAM
+     * or an upgrade: UVHTTP_EINVAL. */
+    UVHTTP_ROUTE_BLOCKING = 2
 } uvhttp_route_flags_t;
 
 /* Something that runs before a handler. Unless it returns UVHTTP_DECLINED, nothing behind it runs. */

@@ -54,6 +54,8 @@ static bool is_refused_as_trailer(uvhttp_slice_t name)
 
 int uvh_response_check_open(const struct uvhttp_response *response)
 {
+    if (response->gone != NULL && atomic_load(response->gone))
+        return UVHTTP_EGONE;
     if (response->state == UVH_RESPONSE_OPEN)
         return 0;
     return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
@@ -236,7 +238,7 @@ void uvhttp_response_close_after(uvhttp_response_t *response)
 
 bool uvhttp_response_open(const uvhttp_response_t *response)
 {
-    return response->state == UVH_RESPONSE_OPEN;
+    return uvh_response_check_open(response) == 0;
 }
 
 void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort, void *arg)

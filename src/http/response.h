@@ -4,6 +4,8 @@
 #ifndef UVH_HTTP_RESPONSE_H
 #define UVH_HTTP_RESPONSE_H
 
+#include <stdatomic.h>
+
 #include <uvhttp/response.h>
 
 #include "base/arena.h"
@@ -70,6 +72,7 @@ struct uvhttp_response {
     void *abort_arg;
     uvhttp_drain_cb on_drain;
     void *drain_arg;
+    const atomic_bool *gone;      /* of a handler on another thread: set when nothing can be sent any more */
     struct uvhttp_stream *stream; /* of an upgrade */
     struct uvh_pull *pull;        /* server/send_pieces.c; NULL unless the body is pulled */
 };

@@ -9,6 +9,7 @@
 #include "platform/clock.h"
 #include "platform/socket.h"
 #include "route/slash.h"
+#include "server/blocking.h"
 #include "server/server.h"
 
 enum { MAX_ALLOW_SIZE = 65536 };
@@ -106,8 +107,7 @@ static int answer_unrouted(struct uvh_exchange *exchange)
     return answer_with_allow(exchange, asks_options ? 204 : 405);
 }
 
-/* A handler or callback has returned `result`: makes sure that a failure is answered and logged. */
-static void conclude(struct uvh_exchange *exchange, int result)
+void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
 {
     uvhttp_response_t *response = &exchange->response;
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
@@ -143,7 +143,7 @@ static bool run_middleware(struct uvh_exchange *exchange)
         if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
             continue;
         exchange->deciding = result == 0 && uvhttp_response_open(response);
-        conclude(exchange, result);
+        uvh_exchange_conclude(exchange, result);
         return false;
     }
     return true;
@@ -188,6 +188,8 @@ static int run_handler(struct uvh_exchange *exchange)
         return UVHTTP_DECLINED;
     if (route->upgrade != NULL && !uvhttp_request_offers_upgrade(&exchange->request, route->upgrade))
         return answer_upgrade_required(exchange, route->upgrade);
+    if ((route->flags & UVHTTP_ROUTE_BLOCKING) != 0)
+        return uvh_blocking_start(exchange);
     return route->handler(&exchange->request, &exchange->response, route->arg);
 }
 
@@ -195,7 +197,7 @@ void uvh_exchange_run(struct uvh_exchange *exchange)
 {
     exchange->handled = true;
     uvh_exchange_hold(exchange);
-    conclude(exchange, run_handler(exchange));
+    uvh_exchange_conclude(exchange, run_handler(exchange));
     uvh_exchange_let_go(exchange);
 }
 
@@ -208,7 +210,8 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
         return;
     uvh_exchange_hold(exchange);
     int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
-    conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
+    uvh_exchange_conclude(exchange,
+                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
     uvh_exchange_let_go(exchange);
 }
 
@@ -220,7 +223,7 @@ void uvh_exchange_drained(struct uvh_exchange *exchange)
         return;
     uvh_exchange_hold(exchange);
     int result = response->on_drain(response, response->drain_arg);
-    conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
+    uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
     uvh_exchange_let_go(exchange);
 }
 
@@ -317,7 +320,8 @@ static void job_done(uv_work_t *work, int status)
     struct uvh_exchange *exchange = job->exchange;
     (void)status; /* never cancelled */
     int result = job->done(&exchange->response, job->arg);
-    conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
+    uvh_exchange_conclude(exchange,
+                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
     uvh_exchange_let_go(exchange);
 }
 
@@ -326,7 +330,7 @@ int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvht
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (!uvhttp_response_open(response))
         return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
-    if (work == NULL || done == NULL)
+    if (work == NULL || done == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
     struct job *job = uvh_arena_alloc(&exchange->arena, sizeof(*job));
     if (job == NULL)
@@ -403,5 +407,8 @@ void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, 
 
 uint64_t uvhttp_response_now(const uvhttp_response_t *response)
 {
-    return uv_now(uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response)->worker->loop);
+    const struct uvh_exchange *exchange = uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
+    if (uvh_blocking_is(exchange)) /* the loop's time is the loop's, and this is what it is made of */
+        return uv_hrtime() / 1000000;
+    return uv_now(exchange->worker->loop);
 }

@@ -86,6 +86,9 @@ bool uvh_exchange_admit(struct uvh_exchange *exchange);
 /* Runs the handler; answers for it when it fails or there is no route. The exchange may be gone afterwards. */
 void uvh_exchange_run(struct uvh_exchange *exchange);
 
+/* A handler or callback has returned `result`: makes sure that a failure is answered and logged. */
+void uvh_exchange_conclude(struct uvh_exchange *exchange, int result);
+
 /* Hands a piece of the body to who takes it (`size` 0: it is complete). The exchange may be gone afterwards. */
 void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_t size);
 

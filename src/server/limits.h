@@ -23,6 +23,8 @@
     X(max_trailer_size, 8192, 128, 1048576, "bytes", 431)           \
     X(max_chunk_extension, 256, 0, 65536, "bytes", 400)             \
     X(max_requests_per_connection, 0, 0, 4294967295, "requests", 0) \
+    X(blocking_threads, 16, 1, 1024, "threads", 0)                  \
+    X(blocking_queue, 1024, 0, 1000000, "requests", 503)            \
     X(write_backlog, 262144, 1024, 1073741824, "bytes", 0)          \
     X(buffer_size, 65536, 4096, 16777216, "bytes", 0)
 

@@ -19,6 +19,8 @@ static void log_refused_route(const char *message, void *arg)
 
 static void release(struct uvh_server *server)
 {
+    if (server->has_pool)
+        uvh_thread_pool_release(&server->blocking_pool);
     uvh_worker_release(&server->worker);
     uvh_router_free(server->router);
     while (server->owned != NULL) {
@@ -208,7 +210,13 @@ static int start(struct uvh_server *server)
     err = uvh_worker_prepare(&server->worker, server);
     if (err != 0)
         return err;
-    /* None of these can fail but for uv_async_init, which needs descriptors; it comes first, so nothing is to be undone. */
+    if (!server->has_pool)
+        err = uvh_thread_pool_init(&server->blocking_pool, server->allocator, server->config.blocking_threads,
+                                   server->config.blocking_queue);
+    if (err != 0)
+        return err;
+    server->has_pool = true;
+    /* None of these can fail but for the first uv_async_init of a loop, which needs descriptors; so nothing is to be undone. */
     err = init_handle(server, (uv_handle_t *)&server->stop_request,
                       uv_async_init(server->loop, &server->stop_request, on_stop_request));
     if (err != 0)
@@ -217,7 +225,8 @@ static int start(struct uvh_server *server)
                 uv_timer_init(server->loop, &server->drain_timer));
     uvh_worker_start(&server->worker, server->loop);
     server->worker.tick.data = server->worker.resume.data = server;
-    server->worker.watch.wait.data = server->worker.watch.after.data = server;
+    server->worker.blocking_inbox.wake.data = server->worker.watch.wait.data =
+        server->worker.watch.after.data = server;
     server->open_handles += UVH_WORKER_HANDLES;
     uvh_socket_ignore_sigpipe();
     server->life = UVH_SERVER_RUNNING;

@@ -11,6 +11,7 @@
 #include <uvhttp/server.h>
 
 #include "net/listener.h"
+#include "net/thread_pool.h"
 #include "server/worker.h"
 
 enum uvh_server_life {
@@ -37,6 +38,8 @@ struct uvh_server {
     uvhttp_finished_cb on_finished;
     void *finished_arg;
     struct uvh_worker worker;
+    struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
+    bool has_pool;
     struct uvh_list listeners;
     int port; /* of the first listener */
     uv_loop_t *loop;

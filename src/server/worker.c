@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "codec/http_date.h"
 #include "platform/clock.h"
+#include "server/blocking.h"
 #include "server/conn.h"
 #include "server/server.h"
 
@@ -141,13 +142,17 @@ int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server)
     return 0;
 }
 
-/* None of these can fail. */
-void uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop)
+int uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop)
 {
+    int err = uvh_inbox_open(&worker->blocking_inbox, loop, uvh_blocking_read_letters);
+    if (err != 0)
+        return err;
     worker->loop = loop;
+    /* None of these can fail. */
     uv_timer_init(loop, &worker->tick);
     uv_idle_init(loop, &worker->resume);
     uvh_watch_start(&worker->watch, loop);
+    return 0;
 }
 
 void uvh_worker_release(struct uvh_worker *worker)
@@ -158,6 +163,8 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_buffer_pool_release(&worker->buffers);
     uvh_arena_pool_release(&worker->arenas);
     uvh_slab_release(&worker->connections);
+    if (worker->loop != NULL)
+        uvh_inbox_release(&worker->blocking_inbox);
     if (worker->timeouts != NULL)
         uvh_free(worker->server->allocator, worker->timeouts);
 }
@@ -166,6 +173,8 @@ void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
 {
     uv_close((uv_handle_t *)&worker->tick, closed);
     uv_close((uv_handle_t *)&worker->resume, closed);
+    uvh_inbox_shut(&worker->blocking_inbox);
+    uv_close((uv_handle_t *)&worker->blocking_inbox.wake, closed);
     uvh_watch_close(&worker->watch, closed);
 }
 

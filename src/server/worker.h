@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/compiler.h"
 #include "base/slab.h"
+#include "net/inbox.h"
 #include "net/timeouts.h"
 #include "server/watch.h"
 
@@ -48,8 +49,10 @@ struct uvh_worker {
     uvhttp_head_limits_t trailer_limits;
     uvhttp_stats_t counters;
     struct uvh_watch watch;
-    struct uvh_list streams; /* connections that were upgraded */
-    size_t connection_count; /* open or closing */
+    struct uvh_inbox blocking_inbox; /* letters of handlers that block */
+    bool blocking_full;              /* and it has been logged */
+    struct uvh_list streams;         /* connections that were upgraded */
+    size_t connection_count;         /* open or closing */
     bool draining;
     uint64_t date_expires; /* loop time from which `date_line` is old */
     char date_line[UVH_DATE_LINE_SIZE];
@@ -57,12 +60,12 @@ struct uvh_worker {
 
 /* Memory, once the router is frozen. 0 or UVHTTP_ENOMEM; may be called again when what comes behind it has failed. */
 int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server);
-/* Its handles. The loop is the caller's. */
-void uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop);
+/* Its handles. The loop is the caller's. 0 or libuv's code, and then nothing is left open. */
+int uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop);
 /* Gives the pools back; every connection and handle is closed before. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
-enum { UVH_WORKER_HANDLES = 2 + UVH_WATCH_HANDLES };
+enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
 
 /* The list of timeouts of so many seconds, which a route asks for. */

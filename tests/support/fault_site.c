@@ -254,6 +254,35 @@ static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return err;
 }
 
+/* On a thread of the pool, as the following. */
+static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const char key;
+    (void)arg;
+    const char *rest = uvhttp_request_param(request, "*");
+    if (rest == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_request_attach(request, &key, response, NULL);
+    if (err == 0)
+        err = uvhttp_response_set_header(response, "X-Rest", rest);
+    return err != 0 ? err : uvhttp_response_send_text(response, 200, "blocked");
+}
+
+static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    int err = uvhttp_response_add_trailer(response, "X-Sum", "42");
+    if (err == 0)
+        err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    for (size_t sent = 0; err == 0 && sent < FAULT_SITE_LARGE;) {
+        size_t size = FAULT_SITE_LARGE - sent < 5000 ? FAULT_SITE_LARGE - sent : 5000;
+        err = uvhttp_response_write(response, fault_site.large + sent, size);
+        sent += size;
+    }
+    return err != 0 ? err : uvhttp_response_end(response);
+}
+
 static int pass_on(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -305,21 +334,23 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         uvhttp_handler_cb handler;
         unsigned flags;
     } routes[] = {
-        {"GET",   "/",            hello,            0                  },
-        {"GET",   "/fields",      with_fields,      0                  },
-        {NULL,    "/d/:id/*rest", describe,         0                  },
-        {"POST",  "/echo",        echo,             0                  },
-        {"GET",   "/large",       send_large,       0                  },
-        {"GET",   "/file",        send_large_file,  0                  },
-        {"GET",   "/redirect",    redirect,         0                  },
-        {"GET",   "/einval",      fail_with_einval, 0                  },
-        {"GET",   "/deferred",    deferred,         0                  },
-        {"GET",   "/never",       never,            0                  },
-        {"PURGE", "/",            hello,            0                  },
-        {"GET",   "/pieces",      send_pieces,      0                  },
-        {"GET",   "/pulled",      send_pulled,      0                  },
-        {"POST",  "/echo-pieces", echo_pieces,      UVHTTP_ROUTE_STREAM},
-        {"GET",   "/stream",      go_over,          0                  },
+        {"GET",   "/",             hello,            0                    },
+        {"GET",   "/fields",       with_fields,      0                    },
+        {NULL,    "/d/:id/*rest",  describe,         0                    },
+        {"POST",  "/echo",         echo,             0                    },
+        {"GET",   "/large",        send_large,       0                    },
+        {"GET",   "/file",         send_large_file,  0                    },
+        {"GET",   "/redirect",     redirect,         0                    },
+        {"GET",   "/einval",       fail_with_einval, 0                    },
+        {"GET",   "/deferred",     deferred,         0                    },
+        {"GET",   "/never",        never,            0                    },
+        {"PURGE", "/",             hello,            0                    },
+        {"GET",   "/pieces",       send_pieces,      0                    },
+        {"GET",   "/pulled",       send_pulled,      0                    },
+        {"POST",  "/echo-pieces",  echo_pieces,      UVHTTP_ROUTE_STREAM  },
+        {"GET",   "/stream",       go_over,          0                    },
+        {"GET",   "/block/*",      block,            UVHTTP_ROUTE_BLOCKING},
+        {"GET",   "/block-pieces", block_in_pieces,  UVHTTP_ROUTE_BLOCKING},
     };
     int err = 0;
     fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts = fault_site.owned = 0;

@@ -293,6 +293,19 @@ def test_bodies_of_any_size_go_both_ways(start, tmp_path):
     assert (tmp_path / "out").read_bytes() == b"SOME WORDS\n" * 500_000
 
 
+# blocking
+
+
+def test_blocking(start, tmp_path):
+    program = start("blocking")
+    primes, report = [curl(line, program.port, tmp_path).stdout for line in curl_lines("blocking")]
+    assert primes == "148933 primes below 2000000\n"
+    assert report == "line 1\nline 2\nline 3\n"
+    done = subprocess.run(["curl", "-sS", "--max-time", "60", "--limit-rate", "20M", f"http://127.0.0.1:{program.port}/report?lines=1000000"],
+                          capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
+    assert done.stdout == "".join(f"line {i}\n" for i in range(1, 1_000_001))
+
+
 # upgrade
 
 

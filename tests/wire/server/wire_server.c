@@ -193,6 +193,8 @@ static int add_routes(uvhttp_server_t *server)
         err = add_routing(router);
     if (err == 0)
         err = add_streams(router);
+    if (err == 0)
+        err = add_blocking(router);
     for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
         err = uvhttp_router_add(router, &piece_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
@@ -233,6 +235,7 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(max_header_size),     NUMBER(max_header_count),
                    NUMBER(max_body_size),       NUMBER(max_trailer_size),
                    NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
+                   NUMBER(blocking_threads),    NUMBER(blocking_queue),
                    NUMBER(write_backlog),       NUMBER(buffer_size)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');

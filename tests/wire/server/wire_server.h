@@ -107,6 +107,11 @@ int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 /* streams.c: adds the routes that test_streams.py asks. 0, or the first error. */
 int add_streams(uvhttp_router_t *router);
 
+/* blocking.c: adds the routes that test_blocking.py asks. 0, or the first error. */
+int add_blocking(uvhttp_router_t *router);
+
+/* Waits until /open-gate is asked; for threads. */
+void wait_for_gate(void *arg);
 /* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
 int gate_init(void);
 void gate_release(void);

@@ -1,0 +1,73 @@
+/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody else meanwhile. Here a slow computation, and a
+ * report that is written as fast as its reader takes it.
+ *
+ *     curl 'http://127.0.0.1:8080/primes?below=2000000'
+ *     curl -s 'http://127.0.0.1:8080/report?lines=3'
+ *
+ * Usage: blocking [PORT]
+ */
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+static unsigned long number(uvhttp_request_t *req, const char *name, unsigned long most)
+{
+    const char *text = uvhttp_request_query(req, name);
+    unsigned long value = text == NULL ? 0 : strtoul(text, NULL, 10);
+    return value < most ? value : most;
+}
+
+static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    unsigned long below = number(req, "below", 50000000), count = 0;
+    char text[64];
+    (void)arg;
+    for (unsigned long i = 2; i < below; i++) {
+        unsigned long divisor = 2;
+        while (divisor * divisor <= i && i % divisor != 0)
+            divisor++;
+        count += divisor * divisor > i;
+        if (count % 4096 == 0 && !uvhttp_response_open(res))
+            return UVHTTP_EGONE; /* nobody waits for it any more */
+    }
+    snprintf(text, sizeof(text), "%lu primes below %lu\n", count, below);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+static int write_report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    unsigned long lines = number(req, "lines", 100000000);
+    char line[64];
+    (void)arg;
+    int err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    for (unsigned long i = 1; err == 0 && i <= lines; i++) {
+        int length = snprintf(line, sizeof(line), "line %lu\n", i);
+        err = uvhttp_response_write(res, line, (size_t)length); /* waits for a slow reader */
+    }
+    return err != 0 ? err : uvhttp_response_end(res);
+}
+
+int main(int argc, char **argv)
+{
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_router_t *router = uvhttp_server_router(server);
+    uvhttp_route_t primes = {"GET", "/primes", count_primes, .flags = UVHTTP_ROUTE_BLOCKING,
+                             .handler_timeout = 30};
+    uvhttp_route_t report = {"GET", "/report", write_report, .flags = UVHTTP_ROUTE_BLOCKING};
+    int err = uvhttp_router_add(router, &primes);
+    if (err == 0)
+        err = uvhttp_router_add(router, &report);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    if (err != 0)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

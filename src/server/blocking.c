@@ -1,0 +1,426 @@
+/* The second exchange of a blocking handler, and the letters between its thread and the loop.
+ *
+ * A response that is sent as a whole waits until the handler has returned. One in pieces is handed over piece by piece, and the thread waits
+ * until each was taken, so that a client that reads slowly slows down its handler and nothing piles up. */
+#include "server/blocking.h"
+
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "server/send.h"
+#include "server/server.h"
+
+/* What the thread wants of the loop. */
+enum want {
+    WANT_BEGIN,   /* the head of a response in pieces */
+    WANT_WRITE,   /* a piece */
+    WANT_END,     /* the end of it */
+    WANT_INTERIM, /* early hints */
+    WANT_FINISH,  /* the handler has returned */
+};
+
+struct job {
+    struct uvh_task task;
+    struct uvh_letter letter;
+    struct uvh_exchange *real; /* the loop's; held */
+    struct uvh_exchange
+        shadow; /* the thread's; the loop looks at it only while the thread waits or is done */
+    struct uvh_arena_pool blocks;
+    uvhttp_prepared_t prepared;
+    atomic_bool gone; /* the real response is over */
+    enum want want;
+    uvhttp_slice_t piece;
+    bool waits_for_room; /* the piece was refused by the loop for now */
+    int result;          /* of what was wanted, or of the handler */
+    uv_sem_t told;
+};
+
+static struct job *job_of(struct uvh_exchange *shadow)
+{
+    return UVH_CONTAINER_OF(shadow, struct job, shadow);
+}
+
+/* ---- the thread: what the shadow's protocol does ---- */
+
+static int ask_loop(struct uvh_exchange *shadow, enum want want)
+{
+    struct job *job = job_of(shadow);
+    job->want = want;
+    uvh_inbox_put(&shadow->worker->blocking_inbox, &job->letter); /* open as long as there is a connection */
+    uv_sem_wait(&job->told);
+    return job->result;
+}
+
+/* What the caller may free when its call returns is copied. 0 or UVHTTP_ENOMEM. */
+static int keep_fields(struct uvh_exchange *shadow)
+{
+    struct uvhttp_response *response = &shadow->response;
+    struct job *job = job_of(shadow);
+    const char *type = response->content_type;
+    if (type != NULL && (response->content_type = uvh_arena_copy(&shadow->arena, type, strlen(type))) == NULL)
+        return UVHTTP_ENOMEM;
+    if (response->prepared == NULL || response->prepared == &job->prepared)
+        return 0;
+    job->prepared = *response->prepared;
+    response->prepared = &job->prepared;
+    struct uvh_bytes *lines = &job->prepared.lines;
+    if (lines->length > 0)
+        lines->data = uvh_arena_copy(&shadow->arena, lines->data, lines->length);
+    return lines->length > 0 && lines->data == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+/* It leaves when the handler has returned. */
+static int respond(struct uvh_exchange *shadow)
+{
+    struct uvh_body *body = &shadow->response.body;
+    if (body->transient && body->size > 0) {
+        body->base = uvh_arena_copy(&shadow->arena, body->base, (size_t)body->size);
+        if (body->base == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    body->transient = false;
+    return keep_fields(shadow);
+}
+
+static int begin(struct uvh_exchange *shadow)
+{
+    int err = keep_fields(shadow);
+    return err != 0 ? err : ask_loop(shadow, WANT_BEGIN);
+}
+
+static int write_piece(struct uvh_exchange *shadow, uvhttp_slice_t piece)
+{
+    job_of(shadow)->piece = piece;
+    return ask_loop(shadow, WANT_WRITE);
+}
+
+static int end(struct uvh_exchange *shadow)
+{
+    int err = ask_loop(shadow, WANT_END);
+    shadow->response.state = UVH_RESPONSE_SENT;
+    return err;
+}
+
+static int interim(struct uvh_exchange *shadow, int status)
+{
+    (void)status; /* there is one */
+    return ask_loop(shadow, WANT_INTERIM);
+}
+
+/* A piece that does not fit waits, and its thread with it. */
+static bool has_room(const struct uvh_exchange *shadow)
+{
+    (void)shadow;
+    return true;
+}
+
+static size_t pending(const struct uvh_exchange *shadow)
+{
+    (void)shadow;
+    return 0;
+}
+
+static void do_nothing(struct uvh_exchange *shadow)
+{
+    (void)shadow;
+}
+
+static void peer(struct uvh_exchange *shadow, char *text)
+{
+    (void)shadow; /* known since the start, unless memory ran out then */
+    text[0] = '\0';
+}
+
+/* Bodies are never in pieces here, and a shadow does not end: it goes with the real one. */
+static const struct uvh_protocol shadow_protocol = {
+    .respond = respond,
+    .begin = begin,
+    .write = write_piece,
+    .has_room = has_room,
+    .pending = pending,
+    .await_room = do_nothing,
+    .end = end,
+    .interim = interim,
+    .pause_body = do_nothing,
+    .peer = peer,
+};
+
+bool uvh_blocking_is(const struct uvh_exchange *exchange)
+{
+    return exchange->protocol == &shadow_protocol;
+}
+
+static void run(struct uvh_task *task)
+{
+    struct job *job = UVH_CONTAINER_OF(task, struct job, task);
+    struct uvh_exchange *shadow = &job->shadow;
+    const struct uvh_route *route = shadow->match.route;
+    int result = 0;
+    if (!atomic_load(&job->gone)) /* nobody would hear the answer */
+        result = route->handler(&shadow->request, &shadow->response, route->arg);
+    job->result = result;
+    job->want = WANT_FINISH;
+    uvh_inbox_put(&shadow->worker->blocking_inbox, &job->letter); /* last: the loop may free the job */
+}
+
+/* ---- the loop: what a letter asks for ---- */
+
+/* Lists are copied, since both sides may change theirs later; names and values never change. */
+static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to, const struct uvh_header_list *from)
+{
+    size_t size = from->count * sizeof(*from->items);
+    to->count = to->capacity = 0;
+    if (size == 0)
+        return 0;
+    to->items = uvh_arena_alloc(arena, size);
+    if (to->items == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(to->items, from->items, size);
+    to->count = to->capacity = from->count;
+    return 0;
+}
+
+/* What the handler has set becomes the response's. */
+static int hand_over_fields(struct job *job)
+{
+    struct uvhttp_response *response = &job->real->response;
+    const struct uvhttp_response *given = &job->shadow.response;
+    if (!uvhttp_response_open(response))
+        return UVHTTP_EGONE;
+    response->prepared = given->prepared;
+    response->close_after = given->close_after;
+    return copy_list(response->arena, &response->headers, &given->headers);
+}
+
+static int send_whole(struct job *job)
+{
+    struct uvhttp_response *given = &job->shadow.response;
+    int err = hand_over_fields(job);
+    if (err != 0)
+        return err;
+    struct uvh_body body = given->body;
+    given->body.release = NULL; /* it is the response's now */
+    return uvh_send(&job->real->response, given->status, given->content_type, &body);
+}
+
+/* There is room again for the piece that was refused. */
+static int on_room(uvhttp_response_t *response, void *arg)
+{
+    struct job *job = arg;
+    if (!job->waits_for_room)
+        return 0;
+    int err = uvhttp_response_write(response, job->piece.base, job->piece.length);
+    if (err == UVHTTP_EFULL)
+        return 0;
+    job->waits_for_room = false;
+    job->result = err;
+    uv_sem_post(&job->told);
+    return 0;
+}
+
+static int begin_pieces(struct job *job)
+{
+    struct uvhttp_response *response = &job->real->response;
+    const struct uvhttp_response *given = &job->shadow.response;
+    int err = hand_over_fields(job);
+    if (err != 0)
+        return err;
+    uvhttp_response_on_drain(response, on_room, job);
+    return uvhttp_response_begin(response, given->status, given->content_type, given->body.size);
+}
+
+static int end_pieces(struct job *job)
+{
+    struct uvhttp_response *response = &job->real->response;
+    int err = copy_list(response->arena, &response->trailers, &job->shadow.response.trailers);
+    return err != 0 ? err : uvhttp_response_end(response);
+}
+
+static void finish(struct job *job)
+{
+    struct uvh_exchange *real = job->real;
+    unsigned char state = job->shadow.response.state;
+    int result = job->result;
+    if (!uvhttp_response_open(&real->response)) {
+        if (state == UVH_RESPONSE_BEGUN && result >= 0)
+            result = UVHTTP_EINVAL; /* begun and not ended: the client must not take it for the whole */
+    } else if (state == UVH_RESPONSE_SENT) {
+        int err = send_whole(job);
+        result = err != 0 ? err : result;
+    } else if (result == 0) {
+        result = UVHTTP_EINVAL; /* it cannot answer later */
+    }
+    if (uvhttp_response_open(&real->response) || real->response.state == UVH_RESPONSE_BEGUN || result < 0)
+        uvh_exchange_conclude(real, result);
+    uvh_exchange_let_go(real);
+}
+
+static void read_letter(struct job *job)
+{
+    struct uvhttp_response *response = &job->real->response;
+    switch (job->want) {
+    case WANT_BEGIN:
+        job->result = begin_pieces(job);
+        break;
+    case WANT_WRITE:
+        job->result = uvhttp_response_write(response, job->piece.base, job->piece.length);
+        job->waits_for_room = job->result == UVHTTP_EFULL;
+        if (job->waits_for_room)
+            return;
+        break;
+    case WANT_END:
+        job->result = end_pieces(job);
+        break;
+    case WANT_INTERIM:
+        job->result = hand_over_fields(job);
+        if (job->result == 0)
+            job->result = uvhttp_response_send_early_hints(response);
+        break;
+    case WANT_FINISH:
+        finish(job);
+        return;
+    }
+    uv_sem_post(&job->told);
+}
+
+void uvh_blocking_read_letters(uv_async_t *wake)
+{
+    struct uvh_inbox *inbox = UVH_CONTAINER_OF(wake, struct uvh_inbox, wake);
+    struct uvh_worker *worker = UVH_CONTAINER_OF(inbox, struct uvh_worker, blocking_inbox);
+    uvh_watch_event(&worker->watch);
+    struct uvh_letter *letter = uvh_inbox_take(inbox);
+    while (letter != NULL) {
+        struct job *job = UVH_CONTAINER_OF(letter, struct job, letter);
+        letter = letter->next; /* read before the thread goes on, which may write the next one */
+        read_letter(job);
+    }
+}
+
+/* The response is over before the handler is. */
+static void on_gone(uvhttp_response_t *response, void *arg)
+{
+    struct job *job = arg;
+    (void)response;
+    atomic_store(&job->gone, true);
+    if (!job->waits_for_room)
+        return;
+    job->waits_for_room = false;
+    job->result = UVHTTP_EGONE;
+    uv_sem_post(&job->told);
+}
+
+/* ---- the loop: the beginning and the end ---- */
+
+/* By the request that the job is attached to. */
+static void release_job(void *data)
+{
+    struct job *job = data;
+    const uvhttp_allocator_t *allocator = job->shadow.worker->server->allocator;
+    uvh_request_release(&job->shadow.request);
+    uvh_response_release_body(&job->shadow.response);
+    uvh_arena_release(&job->shadow.arena);
+    uvh_arena_pool_release(&job->blocks);
+    uv_sem_destroy(&job->told);
+    uvh_free(allocator, job);
+}
+
+/* What middleware has attached can be asked for, and is released by the real request. */
+static int copy_attachments(struct uvhttp_request *to, const struct uvhttp_request *from)
+{
+    struct uvh_attachment **link = &to->attachments;
+    *link = NULL;
+    for (const struct uvh_attachment *one = from->attachments; one != NULL; one = one->next) {
+        struct uvh_attachment *copy = uvh_arena_alloc(to->arena, sizeof(*copy));
+        if (copy == NULL)
+            return UVHTTP_ENOMEM;
+        *copy = (struct uvh_attachment){.key = one->key, .data = one->data};
+        *link = copy;
+        link = &copy->next;
+    }
+    return 0;
+}
+
+/* The bytes of the head are copied as well: whoever asks for a field writes a NUL behind it. */
+static int copy_request(struct uvh_exchange *shadow, const struct uvh_exchange *real)
+{
+    struct uvhttp_request *request = &shadow->request;
+    *request = real->request;
+    request->arena = &shadow->arena;
+    shadow->match = real->match;
+    if (request->params != NULL)
+        request->params = shadow->match.params;
+    request->bytes = uvh_arena_copy(&shadow->arena, request->bytes, request->head->size);
+    if (request->trailers != NULL)
+        request->trailer_bytes =
+            uvh_arena_copy(&shadow->arena, request->trailer_bytes, request->trailers->size);
+    request->attachments = NULL;
+    if (request->bytes == NULL || (request->trailers != NULL && request->trailer_bytes == NULL))
+        return UVHTTP_ENOMEM;
+    return copy_attachments(request, &real->request);
+}
+
+static struct job *new_job(struct uvh_exchange *real)
+{
+    const uvhttp_allocator_t *allocator = real->worker->server->allocator;
+    struct uvh_arena arena;
+    struct job *job = uvh_alloc_zero(allocator, sizeof(*job));
+    if (job == NULL)
+        return NULL;
+    uvh_arena_pool_init(&job->blocks, allocator);
+    if (uvh_arena_begin(&arena, &job->blocks, 0) == NULL || uv_sem_init(&job->told, 0) != 0) {
+        uvh_arena_pool_release(&job->blocks);
+        uvh_free(allocator, job);
+        return NULL;
+    }
+    job->task.run = run;
+    job->real = real;
+    uvh_exchange_init(&job->shadow, real->worker, &shadow_protocol, arena);
+    job->shadow.handled = true;
+    job->shadow.began = real->began;
+    return job;
+}
+
+/* 0, or UVHTTP_ENOMEM. */
+static int prepare(struct job *job)
+{
+    struct uvh_exchange *real = job->real, *shadow = &job->shadow;
+    const char *address = uvhttp_request_client_address(&real->request);
+    shadow->peer_text = uvh_arena_copy(&shadow->arena, address, strlen(address));
+    shadow->response.status = real->response.status;
+    shadow->response.close_after = real->response.close_after;
+    shadow->response.prepared = real->response.prepared;
+    shadow->response.gone = &job->gone;
+    int err = copy_request(shadow, real);
+    return err != 0 ? err : copy_list(&shadow->arena, &shadow->response.headers, &real->response.headers);
+}
+
+int uvh_blocking_start(struct uvh_exchange *exchange)
+{
+    static const char key;
+    struct uvh_worker *worker = exchange->worker;
+    struct job *job = new_job(exchange);
+    if (job == NULL)
+        return UVHTTP_ENOMEM;
+    int err = prepare(job);
+    if (err != 0) {
+        release_job(job);
+        return err;
+    }
+    err = uvhttp_request_attach(&exchange->request, &key, job, release_job); /* releases it on failure */
+    if (err != 0)
+        return err;
+    err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->task);
+    if (err == 0) {
+        uvhttp_response_on_abort(&exchange->response, on_gone, job);
+        uvh_exchange_hold(exchange);
+    }
+    bool full = err == UVHTTP_EFULL;
+    if (full && !worker->blocking_full) /* once, not for every request */
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
+                       "%zu blocking handlers wait already: answering 503 (blocking_queue)",
+                       worker->server->config.blocking_queue);
+    worker->blocking_full = full;
+    return full ? uvhttp_response_send_status(&exchange->response, 503) : err;
+}

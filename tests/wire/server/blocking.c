@@ -1,0 +1,132 @@
+/* Handlers of wire_server that block, each on a thread of the pool. */
+#include "wire_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_int running;
+static atomic_int most_running;
+static atomic_int gone;       /* handlers that were told that their client has left */
+static atomic_int last_error; /* of an answer behind the gate */
+
+static void enter(void)
+{
+    int now = atomic_fetch_add(&running, 1) + 1;
+    int most = atomic_load(&most_running);
+    while (now > most && !atomic_compare_exchange_weak(&most_running, &most, now))
+        continue;
+}
+
+/* Everything a request can be asked, and everything a response can be told. */
+static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char text[512];
+    const char *query = uvhttp_request_query(req, "q");
+    const char *field = uvhttp_request_header(req, "X-Field");
+    const char *form = uvhttp_request_form(req, "f");
+    uvhttp_slice_t body = uvhttp_request_body(req);
+    int length = snprintf(text, sizeof text, "%s %s %s q=%s field=%s f=%s body=%zu from=%s",
+                          uvhttp_request_method_name(req), uvhttp_request_path(req),
+                          uvhttp_request_param(req, "id"), query ? query : "-", field ? field : "-",
+                          form ? form : "-", body.length, uvhttp_request_client_address(req));
+    uvhttp_cookie_t cookie = {.name = "seen", .value = "yes", .path = "/"};
+    (void)arg;
+    int err = uvhttp_response_set_header(res, "X-Blocking", "yes");
+    if (err == 0)
+        err = uvhttp_response_set_cookie(res, &cookie);
+    if (err == 0)
+        err = uvhttp_response_send(res, 202, "text/plain", text, (size_t)length);
+    memset(text, 'x', sizeof text); /* it must have been copied */
+    return err;
+}
+
+static int wait_at_gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    enter();
+    wait_for_gate(NULL);
+    atomic_fetch_sub(&running, 1);
+    atomic_store(&last_error, uvhttp_response_send_text(res, 200, "through\n"));
+    return 0;
+}
+
+static int write_pieces(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const char type[] = "application/octet-stream";
+    const char *size_text = uvhttp_request_query(req, "size"),
+               *piece_text = uvhttp_request_query(req, "piece");
+    size_t size = size_text == NULL ? 0 : (size_t)strtoull(size_text, NULL, 10);
+    size_t piece = piece_text == NULL ? 1000 : (size_t)strtoull(piece_text, NULL, 10);
+    bool known = uvhttp_request_query(req, "known") != NULL;
+    char *bytes = malloc(piece);
+    (void)arg;
+    if (bytes == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_response_set_header(res, "Link", "</a.css>; rel=preload");
+    if (err == 0)
+        err = uvhttp_response_send_early_hints(res);
+    if (err == 0)
+        err = uvhttp_response_begin(res, 200, type, known ? size : UVHTTP_LENGTH_UNKNOWN);
+    for (size_t sent = 0; err == 0 && sent < size; sent += piece) {
+        if (piece > size - sent)
+            piece = size - sent;
+        for (size_t i = 0; i < piece; i++)
+            bytes[i] = (char)(unsigned char)((sent + i) % 251);
+        err = uvhttp_response_write(res, bytes, piece);
+    }
+    free(bytes);
+    if (err == UVHTTP_EGONE)
+        atomic_fetch_add(&gone, 1);
+    if (err == 0)
+        err = uvhttp_response_add_trailer(res, "X-End", "yes");
+    if (err == 0 && uvhttp_request_query(req, "half") != NULL)
+        return 0;
+    return err != 0 ? err : uvhttp_response_end(res);
+}
+
+static int give_back(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const char *how = uvhttp_request_query(req, "how");
+    const void *key = &running;
+    (void)req, (void)arg;
+    if (uvhttp_request_attach(req, key, res, NULL) != 0 || uvhttp_request_attached(req, key) != res)
+        return UVHTTP_ENOMEM;
+    if (how != NULL && strcmp(how, "file") == 0)
+        return uvhttp_response_send_file(res, 200, uvhttp_request_query(req, "path"));
+    if (how != NULL && strcmp(how, "silent") == 0)
+        return 0;
+    if (how != NULL && strcmp(how, "declined") == 0)
+        return UVHTTP_DECLINED;
+    if (how != NULL && strcmp(how, "defer") == 0)
+        return uvhttp_response_send_text(
+            res, 200, uvhttp_error_name(uvhttp_response_defer(res, wait_for_gate, NULL, NULL)));
+    return UVHTTP_EINVAL;
+}
+
+static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char text[64];
+    (void)req, (void)arg;
+    (void)snprintf(text, sizeof text, "%d %d %d %s", atomic_load(&running), atomic_load(&most_running),
+                   atomic_load(&gone), uvhttp_error_name(atomic_load(&last_error)));
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int add_blocking(uvhttp_router_t *router)
+{
+    static const uvhttp_route_t routes[] = {
+        {.pattern = "/block/tell/:id",    .handler = tell, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/gate",                               .handler = wait_at_gate,                       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/gate-briefly",
+         .handler = wait_at_gate,
+         .handler_timeout = 1,
+         .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/pieces",         .handler = write_pieces,                             .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/back",                               .handler = give_back,                     .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/blocking-state", .handler = tell_state},
+    };
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
+        err = uvhttp_router_add(router, &routes[i]);
+    return err;
+}
