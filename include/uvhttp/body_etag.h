@@ -8,8 +8,8 @@
  * pieces, from files (uvhttp/static.h has tags of its own), larger than 16 MiB, and those to HEAD without a body.
  *
  * The hash is 128 bits of XXH3: quick, and without equal values by chance, but not made to withstand somebody who looks for two bodies with one
- * hash. Whoever may do that can have others keep what they have. It stays the same as long as uvhttp's version does, on every machine. What changes the bytes
- * behind it (a compression) must be added before it, so that it runs after it and changes the tag as well. */
+ * hash. Whoever may do that can have others keep what they have. The same bytes have the same tag on every machine. A middleware that changes bodies (a
+ * compression) must be added behind this one: what was added last sees an answer first. */
 #ifndef UVHTTP_BODY_ETAG_H
 #define UVHTTP_BODY_ETAG_H
 
