@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "base/compiler.h"
@@ -46,7 +52,9 @@ static int key_of(uvhttp_request_t *request, uvhttp_slice_t *key, void *arg)
         return UVHTTP_DECLINED;
     if (text != NULL && strcmp(text, "fail") == 0)
         return UVHTTP_EINVAL;
-    if (text != NULL)
+    if (text != NULL && strcmp(text, "bytes") == 0) /* those of 127.0.0.1 */
+        *key = (uvhttp_slice_t){"\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16};
+    else if (text != NULL)
         *key = (uvhttp_slice_t){text, strlen(text)};
     return 0;
 }
@@ -152,10 +160,54 @@ static void keys_are_counted_apart(void **state)
     assert_int_equal(ask("/", NULL), 200);
     assert_int_equal(ask("/", NULL), 429);
     assert_int_equal(ask("/", "127.0.0.1"), 200); /* which is not the client of that address */
+    assert_int_equal(ask("/", "bytes"), 200);
     assert_int_equal(ask("/", "none"), 200);
     assert_null(field("RateLimit"));
     assert_int_equal(ask("/", "none"), 200);
     assert_int_equal(ask("/", "fail"), 500);
+    end();
+}
+
+/* Goes on from another address of this machine. */
+static void move_to(const char *address)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)uvhttp_server_port(stage.server))};
+    raw_client_close(&client, false);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    close(client.socket);
+    client.socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(inet_pton(AF_INET, address, &from.sin_addr), 1);
+    assert_int_equal(inet_pton(AF_INET, "127.0.0.1", &to.sin_addr), 1);
+    assert_int_equal(bind(client.socket, (const struct sockaddr *)(const void *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(client.socket, (const struct sockaddr *)(const void *)&to, sizeof(to)), 0);
+    assert_int_equal(fcntl(client.socket, F_SETFL, O_NONBLOCK), 0);
+    offset = 0;
+}
+
+static void addresses_are_counted_apart(void **state)
+{
+    (void)state;
+    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY});
+    assert_int_equal(ask("/", NULL), 200);
+    assert_int_equal(ask("/", NULL), 429);
+    move_to("127.0.0.2");
+    assert_int_equal(ask("/", NULL), 200);
+    move_to("127.0.0.1");
+    assert_int_equal(ask("/", NULL), 429);
+    end();
+}
+
+static void addresses_of_one_network_count_together_when_told_so(void **state)
+{
+    (void)state;
+    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY, .ipv4_prefix = 24});
+    assert_int_equal(ask("/", NULL), 200);
+    move_to("127.0.0.200");
+    assert_int_equal(ask("/", NULL), 429);
+    move_to("127.0.1.1");
+    assert_int_equal(ask("/", NULL), 200);
     end();
 }
 
@@ -164,7 +216,9 @@ static void a_global_limit_counts_everybody(void **state)
     (void)state;
     begin((uvhttp_rate_limit_config_t){.requests = 2, .seconds = DAY, .global = true});
     assert_int_equal(ask("/", NULL), 200);
+    move_to("127.0.0.2");
     assert_int_equal(ask("/", NULL), 200);
+    move_to("127.0.0.3");
     assert_int_equal(ask("/", NULL), 429);
     end();
 }
@@ -294,6 +348,8 @@ int main(void)
         cmocka_unit_test(the_servers_own_answers_tell_as_well),
         cmocka_unit_test(a_silent_limit_only_says_when_to_come_again),
         cmocka_unit_test(keys_are_counted_apart),
+        cmocka_unit_test(addresses_are_counted_apart),
+        cmocka_unit_test(addresses_of_one_network_count_together_when_told_so),
         cmocka_unit_test(a_global_limit_counts_everybody),
         cmocka_unit_test(a_warm_server_takes_no_memory_for_it),
         cmocka_unit_test(two_limits_tell_both),
