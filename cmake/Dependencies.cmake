@@ -32,3 +32,13 @@ if(BUILD_WITH_MIMALLOC)
     target_link_libraries(uvhttp_mimalloc INTERFACE mimalloc)
     target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
 endif()
+
+# OpenSSL's libcrypto, for signed cookies; on where it is found.
+pkg_check_modules(UVHTTP_LIBCRYPTO QUIET IMPORTED_TARGET GLOBAL "libcrypto>=1.1.1")
+option(BUILD_WITH_HTTPS "Use OpenSSL: signed cookies" ${UVHTTP_LIBCRYPTO_FOUND})
+add_library(uvhttp_libcrypto INTERFACE)
+if(BUILD_WITH_HTTPS)
+    uvhttp_require(UVHTTP_LIBCRYPTO "libcrypto>=1.1.1" libssl-dev)
+    target_link_libraries(uvhttp_libcrypto INTERFACE PkgConfig::UVHTTP_LIBCRYPTO)
+    target_compile_definitions(uvhttp_libcrypto INTERFACE UVH_WITH_LIBCRYPTO)
+endif()

@@ -50,7 +50,8 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             endif()
             target_include_directories(${target} PRIVATE src tests)
             # For reading test data, wherever the test is started from.
-            target_compile_definitions(${target} PRIVATE UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+            target_compile_definitions(${target} PRIVATE
+                UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests" UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>)
             target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static uvhttp_mimalloc PkgConfig::UVHTTP_CMOCKA)
             set_target_properties(${target} PROPERTIES
                 OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${kind})

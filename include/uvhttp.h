@@ -25,25 +25,29 @@
  * UVHTTP_ENOMEM, NULL or 0.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders), stream.h (upgrades),
- * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
- * config.h (limits), parser.h (the parser alone, no libuv). */
+ * multipart.h (uploads), cookie.h, signed_cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), rate_limit.h, size_limit.h and
+ * body_etag.h (middleware), metrics.h and access_log.h (watching it), config.h (limits), parser.h (the parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
 #include <stdio.h>
 
 #include <uvhttp/access_log.h>
+#include <uvhttp/body_etag.h>
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
+#include <uvhttp/rate_limit.h>
 #include <uvhttp/request.h>
 #include <uvhttp/response.h>
 #include <uvhttp/router.h>
 #include <uvhttp/secret.h>
 #include <uvhttp/server.h>
+#include <uvhttp/signed_cookie.h>
+#include <uvhttp/size_limit.h>
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
 #include <uvhttp/stream.h>

@@ -91,6 +91,11 @@ typedef struct uvhttp_response uvhttp_response_t;
 typedef int (*uvhttp_body_cb)(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
                               size_t size, void *arg);
 
+/* Lets the body of this request have at most that many bytes, where neither the route nor an earlier call allows less: one that announces
+ * more is answered with 413 before it is read, one that becomes larger at that moment. From middleware: once the handler runs the limit is
+ * settled. Errors: UVHTTP_EINVAL (the handler runs already). */
+UVHTTP_EXPORT int uvhttp_request_limit_body(uvhttp_request_t *request, uint64_t most);
+
 /* Begins to take the body: from the handler, or later; not from middleware, which decides before there is one. Until then the client is held back (and one that expects "100 Continue" does
  * not get it, nor does it when the answer has begun before: ask first). When the body is empty or has come already, the last call may be made before this returns. Answering
  * without having taken the body closes the connection after the answer, since the rest is in the way of a next request. Errors: UVHTTP_EINVAL (no function,

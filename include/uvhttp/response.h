@@ -141,9 +141,22 @@ UVHTTP_EXPORT int uvhttp_response_on_send(uvhttp_response_t *response, uvhttp_se
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response);
 UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *response);
 
+/* In a uvhttp_send_cb: has these bytes sent instead of the body, which is released; they are copied. Content-Type stays what it is until it is
+ * changed. Errors: UVHTTP_EINVAL (anywhere else, or the body comes in pieces), UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size);
+
+/* Lets the body of this response have at most that many bytes; of several limits the smallest counts. A sending call that would begin a larger one
+ * fails with UVHTTP_ETOOLARGE, which is answered with 500 when the handler returns it; so does the write that makes a body of unknown
+ * length larger, which also ends the connection, since the client must not take it for the whole. What the server itself answers
+ * for a handler that failed is not limited. */
+UVHTTP_EXPORT void uvhttp_response_limit_body(uvhttp_response_t *response, uint64_t most);
+
 /* The value of a field set so far (the first of that name), or NULL; of fields set by uvhttp_response_set_header and add_header, and
  * Content-Type. */
 UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *response, const char *name);
+/* The same, of prepared fields too, behind the others; base NULL when there is none. Not NUL-terminated; lives until the fields are changed. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response,
+                                                          const char *name);
 UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name);
 
 /* Goes on behind a middleware that answered neither with UVHTTP_DECLINED nor with a response but returned 0: it needed time to

@@ -3,8 +3,9 @@
 #include "codec/authority.h"
 
 #include "codec/chars.h"
+#include "codec/ip_address.h"
 
-enum { IPV6_GROUPS = 8, MAX_PORT = 65535 };
+enum { MAX_PORT = 65535 };
 
 static bool is_hex(char c)
 {
@@ -23,56 +24,6 @@ static const char *reg_name_end(const char *p, const char *end)
             return NULL;
         p += 3;
     }
-}
-
-/* Four decimal numbers up to 255 without leading zeros, up to `end` exactly. */
-static bool is_ipv4(const char *p, const char *end)
-{
-    for (int part = 0; part < 4; part++) {
-        if (part > 0 && (p == end || *p++ != '.'))
-            return false;
-        const char *start = p;
-        unsigned value = 0;
-        while (p < end && p - start < 3 && uvh_chars_is(*p, UVH_CHAR_DIGIT))
-            value = value * 10 + (unsigned)(*p++ - '0');
-        if (p == start || value > 255 || (*start == '0' && p - start > 1))
-            return false;
-    }
-    return p == end;
-}
-
-/* Groups of up to four hexadecimal digits; one "::" stands for any number of zero groups; the last two
- * groups may be an IPv4 address. */
-static bool is_ipv6(const char *p, const char *end)
-{
-    int groups = 0;
-    bool compressed = false;
-    if (end - p >= 2 && p[0] == ':' && p[1] == ':') {
-        compressed = true;
-        p += 2;
-    }
-    while (p < end) {
-        const char *start = p;
-        while (p < end && p - start < 4 && is_hex(*p))
-            p++;
-        if (p < end && *p == '.') {
-            groups += 2;
-            return is_ipv4(start, end) && (compressed ? groups < IPV6_GROUPS : groups == IPV6_GROUPS);
-        }
-        if (p == start || ++groups > IPV6_GROUPS)
-            return false;
-        if (p == end)
-            break;
-        if (*p++ != ':' || p == end)
-            return false;
-        if (*p == ':') {
-            if (compressed)
-                return false;
-            compressed = true;
-            p++;
-        }
-    }
-    return compressed ? groups < IPV6_GROUPS : groups == IPV6_GROUPS;
 }
 
 /* "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" ) */
@@ -100,7 +51,9 @@ static const char *host_end(const char *p, const char *end)
     const char *close = p;
     while (close < end && *close != ']')
         close++;
-    if (close == end || !(is_ipv6(p + 1, close) || is_ip_future(p + 1, close)))
+    struct uvh_ip_address address;
+    uvhttp_slice_t literal = {p + 1, (size_t)(close - p - 1)};
+    if (close == end || !(uvh_ip_address_parse_v6(literal, &address) || is_ip_future(p + 1, close)))
         return NULL;
     return close + 1;
 }

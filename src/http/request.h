@@ -53,6 +53,8 @@ struct uvhttp_request {
     struct uvh_attachment *attachments; /* the newest first */
     uvhttp_body_cb on_body;             /* who takes the body in pieces; NULL until it is asked for */
     void *body_arg;
+    uint64_t body_limit; /* what middleware allows, when `body_limited` */
+    bool body_limited;
     bool body_paused;
     char nothing
         [1]; /* `bytes` of a request of which nothing is known; accessors write a NUL behind what they give */

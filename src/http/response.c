@@ -114,6 +114,13 @@ void uvh_response_release_body(struct uvhttp_response *response)
         release(response->body.release_arg);
 }
 
+void uvh_response_forget(struct uvhttp_response *response)
+{
+    response->headers.count = 0;
+    response->prepared = NULL;
+    response->body_limit = UINT64_MAX;
+}
+
 bool uvh_response_is_bodiless(int status)
 {
     return status == 204 || status == 304 || status < 200;
@@ -192,6 +199,27 @@ const char *uvhttp_response_header(const uvhttp_response_t *response, const char
     return NULL;
 }
 
+uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, const char *name)
+{
+    const char *set = uvhttp_response_header(response, name);
+    if (set != NULL)
+        return text_slice(set);
+    if (name == NULL || response->prepared == NULL)
+        return (uvhttp_slice_t){NULL, 0};
+    /* Lines "Name: value\r\n", as uvhttp_prepared_add has written them. */
+    const char *line = response->prepared->lines.data;
+    const char *end = line + response->prepared->lines.length;
+    while (line < end) {
+        const char *colon = memchr(line, ':', (size_t)(end - line));
+        const char *line_end = memchr(colon, '\r', (size_t)(end - colon));
+        const char *value = colon + 2;
+        if (uvh_field_name_equal((uvhttp_slice_t){line, (size_t)(colon - line)}, text_slice(name)))
+            return (uvhttp_slice_t){value, (size_t)(line_end - value)};
+        line = line_end + 2;
+    }
+    return (uvhttp_slice_t){NULL, 0};
+}
+
 int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name, const char *value)
 {
     if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)
@@ -224,6 +252,24 @@ uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response)
 uint64_t uvhttp_response_body_length(const uvhttp_response_t *response)
 {
     return response->body.size;
+}
+
+int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size)
+{
+    if (!response->sending || response->body.source == UVH_BODY_PIECES)
+        return UVHTTP_EINVAL;
+    char *copy = uvh_arena_copy(response->arena, data, size);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_response_release_body(response);
+    response->body = (struct uvh_body){.base = copy, .size = size, .descriptor = -1};
+    return 0;
+}
+
+void uvhttp_response_limit_body(uvhttp_response_t *response, uint64_t most)
+{
+    if (most < response->body_limit)
+        response->body_limit = most;
 }
 
 void uvhttp_response_use_prepared(uvhttp_response_t *response, const uvhttp_prepared_t *prepared)

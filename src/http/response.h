@@ -68,6 +68,7 @@ struct uvhttp_response {
     const char *content_type;    /* given with the send call; wins over a header of that name */
     const uvhttp_prepared_t *prepared;
     struct uvh_body body;
+    uint64_t body_limit; /* bytes of body that may leave; of a body in pieces, those that still may */
     uvhttp_abort_cb on_abort;
     void *abort_arg;
     uvhttp_drain_cb on_drain;
@@ -87,6 +88,9 @@ void uvh_response_release_body(struct uvhttp_response *response);
 
 /* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */
 int uvh_response_check_open(const struct uvhttp_response *response);
+
+/* Begins anew for an answer of the server's own: what a handler set for its own is gone. */
+void uvh_response_forget(struct uvhttp_response *response);
 
 /* A status that never has a body (RFC 9110 section 6.4.1). */
 bool uvh_response_is_bodiless(int status);

@@ -36,6 +36,7 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
     exchange->protocol = protocol;
     exchange->response.arena = &exchange->arena;
     exchange->response.status = 200;
+    exchange->response.body_limit = UINT64_MAX;
 }
 
 void uvh_exchange_route(struct uvh_exchange *exchange)
@@ -58,12 +59,19 @@ bool uvh_exchange_streams_body(const struct uvh_exchange *exchange)
     return route != NULL && (route->flags & UVHTTP_ROUTE_STREAM) != 0;
 }
 
-uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
+static uint64_t route_body_limit(const struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
     if (route != NULL && route->max_body_size != 0)
         return route->max_body_size;
     return uvh_exchange_streams_body(exchange) ? UINT64_MAX : exchange->worker->server->config.max_body_size;
+}
+
+uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
+{
+    const struct uvhttp_request *request = &exchange->request;
+    uint64_t limit = route_body_limit(exchange);
+    return request->body_limited && request->body_limit < limit ? request->body_limit : limit;
 }
 
 /* A server that is no proxy does not CONNECT, and TRACE is done only by a route (RFC 9110 sections 9.3.6 and 9.3.8). */
@@ -125,8 +133,7 @@ void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
         exchange->protocol->abandon(exchange);
     if (!uvhttp_response_open(response))
         return;
-    response->headers.count = 0;
-    response->prepared = NULL;
+    uvh_response_forget(response);
     bool passing = result == UVHTTP_ENOMEM || result == UVHTTP_ESTOPPED;
     if (uvhttp_response_send_status(response, passing ? 503 : 500) != 0)
         exchange->protocol->abandon(exchange);
@@ -251,8 +258,7 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->state = UVH_RESPONSE_GONE;
     tell_abort(response);
     response->state = UVH_RESPONSE_OPEN;
-    response->headers.count = 0; /* what the handler meant for its own answer, and may have freed just now */
-    response->prepared = NULL;
+    uvh_response_forget(response); /* also because the handler may have freed something just now */
     response->close_after = true;
     uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
     uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
@@ -362,6 +368,17 @@ uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
 uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request)
 {
     return &UVH_CONTAINER_OF(request, struct uvh_exchange, request)->response;
+}
+
+int uvhttp_request_limit_body(uvhttp_request_t *request, uint64_t most)
+{
+    const struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+    if (exchange->handled)
+        return UVHTTP_EINVAL;
+    if (!request->body_limited || most < request->body_limit)
+        request->body_limit = most;
+    request->body_limited = true;
+    return 0;
 }
 
 int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void *arg)

@@ -41,7 +41,17 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
     if (size > MAX_PIECE)
         return UVHTTP_EINVAL;
     uvh_exchange_hold(exchange);
+    if (size >
+        response->body_limit) { /* whoever does not look at results must not end it as if it were complete */
+        uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
+                       uvhttp_request_path(&exchange->request), uvhttp_strerror(UVHTTP_ETOOLARGE));
+        exchange->protocol->abandon(exchange);
+        uvh_exchange_let_go(exchange);
+        return UVHTTP_ETOOLARGE;
+    }
     err = exchange->protocol->write(exchange, (uvhttp_slice_t){data, size});
+    if (err == 0)
+        response->body_limit -= response->body_limit == UINT64_MAX ? 0 : size;
     if (err == UVHTTP_EFULL)
         exchange->protocol->await_room(exchange);
     uvh_exchange_let_go(exchange);

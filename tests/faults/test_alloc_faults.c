@@ -177,6 +177,13 @@ static const struct scenario scenarios[] = {
      .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n"},
      .count = 1,
      .answers = {{304, NULL, 0}}},
+    {.name = "an entity tag", .pieces = {GET("/limited/hello")}, .count = 1, .answers = {{200, "hello", 0}}},
+    {.name = "an entity tag that is known, or another one",
+     .pieces = {"GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n",
+                "GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n"},
+     .count = 2,
+     .answers = {{304, "", 0}, {412, "", 0}}},
+    {.name = "an answer that is too large, in pieces", .pieces = {GET("/limited/pieces")}, .count = 0, .closes = true},
     {.name = "no such file", .pieces = {GET("/static/nothing")}, .count = 1, .answers = {{404, NULL, 0}}},
 };
 /* clang-format on */

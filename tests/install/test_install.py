@@ -9,6 +9,8 @@ import pathlib
 import re
 import shutil
 import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -25,6 +27,11 @@ int main(void)
     if (server == NULL)
         return 1;
     uvhttp_server_free(server);
+    /* Without keys, which is refused: it is there to ask for what signing needs. */
+    uvhttp_cookie_signer_t *signer;
+    uvhttp_cookie_signer_config_t none = {NULL, 0, NULL};
+    if (uvhttp_cookie_signer_new(&signer, &none, NULL, 0) != UVHTTP_ECONFIG)
+        return 1;
     printf("%s\\n", uvhttp_version());
     return 0;
 }
@@ -131,9 +138,10 @@ def test_find_package(consumer, program, output):
 
 
 @pytest.mark.parametrize("program, wanted, unwanted", [
-    ("c_uvhttp", ["libuvhttp.so"], []), ("c_uvhttp_static", ["libuv.so"], ["libuvhttp"]),
-    ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc"]),
-    ("c_parser_static", [], ["libuv", "libmimalloc"]), ("cxx_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc"]),
+    ("c_uvhttp", ["libuvhttp.so", "libcrypto"], []), ("c_uvhttp_static", ["libuv.so", "libcrypto"], ["libuvhttp"]),
+    ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
+    ("c_parser_static", [], ["libuv", "libmimalloc", "libcrypto"]),
+    ("cxx_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
 ])
 def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
     libraries = run("ldd", consumer / program)
@@ -284,3 +292,74 @@ def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, language
     line, = re.findall(rf"^    (c\S+ -std=\S+ {re.escape(name)} .*)$", page, re.M)
     compile_as_told(line, tmp_path, environment)
     assert run(tmp_path / program, env=environment).replace("\r", "") == output[languages.index(language)]
+
+
+# Pages about servers: their blocks in C are a program that listens, says where, and does what the page says
+
+
+@pytest.fixture
+def program_of_page(prefix, library_folder, tmp_path):
+    """Builds and starts the program of a page: a function that asks it, and gives back (status, fields, body)."""
+    running = []
+
+    def start(page):
+        text = (ROOT / "docs" / page).read_text()
+        line, = re.findall(r"^    (cc -std=c11 \S+\.c .*)$", text, re.M)
+        name = re.search(r"(\S+)\.c ", line)[1]
+        (tmp_path / f"{name}.c").write_text("\n".join(re.findall(r"^```c\n(.*?)^```$", text, re.M | re.S)))
+        environment = parser_environment(library_folder)
+        # Not every handler needs all of its arguments, and some lines stand in one for the sake of the page.
+        compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
+        running.append(subprocess.Popen([tmp_path / name], stdout=subprocess.PIPE, text=True, env=environment))
+        url = running[-1].stdout.readline().strip()
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
+
+        def ask(path, body=None, **fields):
+            asked = urllib.request.Request(url.rstrip("/") + path, body, {name.replace("_", "-"): value for name, value in fields.items()})
+            try:
+                answer = opener.open(asked, timeout=60)
+            except urllib.error.HTTPError as error:
+                answer = error
+            with answer:
+                return answer.status, answer.headers, answer.read()
+
+        return ask
+
+    yield start
+    for program in running:
+        program.terminate()
+        assert program.wait(60) == 0
+        program.stdout.close()
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def test_page_limits_for_clients(program_of_page):
+    ask = program_of_page("limits-for-clients.md")
+    status, fields, _ = ask("/api/echo", b"x" * 17, X_Api_Key="a")
+    assert status == 413 and sorted(fields.get_all("RateLimit")) == ['"api";r=1;t=1', '"default";r=2;t=20']  # of one moment
+    assert ask("/api/echo", b"12345")[0] == 413
+    assert ask("/api/echo", b"1234", X_Api_Key="of the monitoring")[2] == b"1234"
+    status, fields, _ = ask("/")
+    page = (ROOT / "docs/limits-for-clients.md").read_text()
+    shown, = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
+    wait = fields["Retry-After"]  # less than the page says when some time has passed
+    assert 1 <= int(wait) <= 20
+    assert shown.replace("20", wait).splitlines() == [
+        f"HTTP/1.1 {status} Too Many Requests", f"Retry-After: {wait}", f"RateLimit-Policy: {fields['RateLimit-Policy']}",
+        f"RateLimit: {fields['RateLimit']}"]
+
+
+def test_page_sessions_and_caching(program_of_page):
+    ask = program_of_page("sessions-and-caching.md")
+    assert ask("/")[0] == 401
+    status, fields, _ = ask("/login", b"")
+    cookie = fields["Set-Cookie"].split(";")[0]
+    assert status == 303 and ask("/", Cookie=cookie)[2] == b"17"
+    assert ask("/", Cookie=cookie[:-1])[0] == 401
+    status, fields, body = ask("/list")
+    assert (status, body) == (200, b"[1,2,3]\n")
+    assert ask("/list", If_None_Match=fields["ETag"])[::2] == (304, b"")

@@ -327,6 +327,57 @@ int fault_site_clean(void)
     return rmdir(fault_site.folder);
 }
 
+static void free_rate_limit(void *limit)
+{
+    uvhttp_rate_limit_free(limit);
+}
+
+static void free_size_limit(void *limit)
+{
+    uvhttp_size_limit_free(limit);
+}
+
+/* A limit belongs to the server as soon as it is used; what cannot be given to it is freed here. */
+static int own(uvhttp_server_t *server, uvhttp_release_cb release, void *object)
+{
+    int err = uvhttp_server_own(server, release, object);
+    if (err != 0)
+        release(object);
+    return err;
+}
+
+/* The group "/limited": three requests in a day, bodies of at most 64 bytes in both directions, and entity tags. */
+static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *allocator)
+{
+    uvhttp_rate_limit_t *rate;
+    uvhttp_size_limit_t *size;
+    uvhttp_router_t *group;
+    const uvhttp_rate_limit_config_t rates = {
+        .requests = 3, .seconds = 86400, .max_clients = 4, .allocator = allocator};
+    const uvhttp_size_limit_config_t sizes = {
+        .max_request_body = 64, .max_response_body = 64, .allocator = allocator};
+    int err = uvhttp_rate_limit_new(&rate, &rates, NULL, 0);
+    if (err == 0)
+        err = own(server, free_rate_limit, rate);
+    if (err == 0)
+        err = uvhttp_size_limit_new(&size, &sizes, NULL, 0);
+    if (err == 0)
+        err = own(server, free_size_limit, size);
+    if (err == 0)
+        err = uvhttp_router_group(uvhttp_server_router(server), "/limited", &group);
+    if (err == 0)
+        err = uvhttp_router_use(group, uvhttp_rate_limit_handle_request, rate);
+    if (err == 0)
+        err = uvhttp_router_use(group, uvhttp_size_limit_handle_request, size);
+    if (err == 0)
+        err = uvhttp_router_use(group, uvhttp_body_etag_handle_request, NULL);
+    if (err == 0)
+        err = uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/hello", .handler = hello});
+    if (err == 0)
+        err = uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/pieces", .handler = send_pieces});
+    return err;
+}
+
 int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocator)
 {
     static const struct {
@@ -367,6 +418,8 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         err = uvhttp_server_own(server, count_release, NULL);
         fault_site.owned += err == 0;
     }
+    if (err == 0)
+        err = add_limited(server, allocator);
     uvhttp_static_config_t files = {
         .root = fault_site.folder, .listing = true, .allocator = allocator, .memory_file_size = 4096};
     if (err == 0)

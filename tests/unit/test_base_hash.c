@@ -41,11 +41,27 @@ static void every_byte_length_and_seed_counts(void **state)
     }
 }
 
+/* As `xxhsum -H2` prints it, so that what is told apart by it stays the same. */
+static void the_wide_hash_is_that_of_the_standard(void **state)
+{
+    (void)state;
+    static const unsigned char empty[] = {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8,
+                                          0x60, 0x01, 0xc3, 0x24, 0x46, 0x8d, 0x49, 0x7f};
+    static const unsigned char hello[] = {0xb5, 0xe9, 0xc1, 0xad, 0x07, 0x1b, 0x3e, 0x7f,
+                                          0xc7, 0x79, 0xcf, 0xaa, 0x5e, 0x52, 0x38, 0x18};
+    unsigned char hash[UVH_HASH_WIDE_SIZE];
+    uvh_hash_wide(NULL, 0, hash);
+    assert_memory_equal(hash, empty, sizeof(empty));
+    uvh_hash_wide("hello", 5, hash);
+    assert_memory_equal(hash, hello, sizeof(hello));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bytes_and_seed_give_the_same_value_wherever_they_lie),
         cmocka_unit_test(every_byte_length_and_seed_counts),
+        cmocka_unit_test(the_wide_hash_is_that_of_the_standard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

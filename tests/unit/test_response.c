@@ -242,6 +242,73 @@ static void a_body_is_released_once(void **state)
     assert_int_equal(released, 1);
 }
 
+static void assert_seen(const char *name, const char *value)
+{
+    uvhttp_slice_t seen = uvhttp_response_header_slice(&response, name);
+    if (value == NULL) {
+        assert_null(seen.base);
+        return;
+    }
+    assert_int_equal(seen.length, strlen(value));
+    assert_memory_equal(seen.base, value, seen.length);
+}
+
+static void prepared_fields_are_seen_behind_the_others(void **state)
+{
+    (void)state;
+    uvhttp_prepared_t *prepared = uvhttp_prepared_new(&heap.allocator);
+    assert_seen("X-A", NULL);
+    uvhttp_response_use_prepared(&response, prepared); /* empty */
+    assert_seen("X-A", NULL);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-A", "a: b"), 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-Empty", ""), 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "first"), 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "second"), 0);
+    assert_seen("x-a", "a: b");
+    assert_seen("X-Empty", "");
+    assert_seen("X-B", "first");
+    assert_seen("X", NULL);
+    assert_seen("X-A: a", NULL);
+    assert_seen(NULL, NULL);
+    assert_int_equal(uvhttp_response_set_header(&response, "X-B", "set"), 0);
+    assert_seen("X-B", "set");
+    uvhttp_prepared_free(prepared);
+}
+
+static void a_body_is_replaced_only_on_its_way_out(void **state)
+{
+    (void)state;
+    released = 0;
+    assert_int_equal(uvhttp_response_replace_body(&response, "x", 1), UVHTTP_EINVAL);
+    response.sending = true;
+    response.body =
+        (struct uvh_body){.base = "old", .size = 3, .release = count_release, .release_arg = &pool};
+    char given[] = "new body";
+    assert_int_equal(uvhttp_response_replace_body(&response, given, 8), 0);
+    assert_int_equal(released, 1);
+    memset(given, '!', 8);
+    assert_int_equal(uvhttp_response_body(&response).length, 8);
+    assert_memory_equal(uvhttp_response_body(&response).base, "new body", 8);
+    assert_int_equal(uvhttp_response_replace_body(&response, NULL, 0), 0);
+    assert_true(uvhttp_response_body_length(&response) == 0);
+    assert_int_equal(released, 1);
+    response.body = (struct uvh_body){.source = UVH_BODY_PIECES};
+    assert_int_equal(uvhttp_response_replace_body(&response, "x", 1), UVHTTP_EINVAL);
+}
+
+static void the_smallest_limit_of_a_body_counts(void **state)
+{
+    (void)state;
+    uvh_response_forget(&response);
+    uvhttp_response_limit_body(&response, 10);
+    uvhttp_response_limit_body(&response, 20);
+    assert_true(response.body_limit == 10);
+    uvhttp_response_limit_body(&response, 0);
+    assert_true(response.body_limit == 0);
+    uvh_response_forget(&response);
+    assert_true(response.body_limit == UINT64_MAX);
+}
+
 static void status_texts(void **state)
 {
     (void)state;
@@ -271,6 +338,9 @@ int main(void)
         TEST(running_out_of_memory_changes_nothing),
         TEST(prepared_fields_are_encoded_once),
         TEST(a_body_is_released_once),
+        TEST(prepared_fields_are_seen_behind_the_others),
+        TEST(a_body_is_replaced_only_on_its_way_out),
+        TEST(the_smallest_limit_of_a_body_counts),
         TEST(status_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,6 +343,38 @@ def test_middleware(start, tmp_path):
         connection.reset()
 
 
+# limits, body_etag, signed_cookie; more of them in test_limits_for_clients.py
+
+
+def test_limits(start, tmp_path):
+    program = start("limits")
+    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("limits")]
+    assert [answer.split()[1] for answer in answers] == ["200", "200", "200"]
+    assert answers[2].endswith("\n\n9 bytes\n")
+    # The address twice, the key once.
+    assert [re.search(r'"each";r=(\d);t=\d+\n', answer)[1] for answer in answers] == ["4", "4", "3"]
+    with program.connect() as connection:
+        statuses = [connection.ask("GET", "/api/time").status for _ in range(4)]
+    assert statuses == [200, 200, 200, 429]
+    assert program.ask("/api/count", "X-Api-Key: k1", "Content-Length: 1001", method="POST").status == 413
+
+
+def test_body_etag(start, tmp_path):
+    program = start("body_etag")
+    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("body_etag")]
+    assert [answer.split()[1] for answer in answers] == ["200", "304", "200"]
+    assert ["\nETag: " in answer for answer in answers] == [True, True, False]
+    assert answers[1].endswith("\n\n") and "\nCache-Control: no-cache\n" in answers[1]
+
+
+def test_signed_cookie(start, tmp_path):
+    program = start("signed_cookie")
+    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("signed_cookie")]
+    assert [answer.split()[1] for answer in answers] == ["303", "200", "401", "303"]
+    assert answers[1].endswith("\n\nhello, ada\n") and answers[2].endswith("\n\nlog in first\n")
+    assert "Max-Age=3600" in answers[0] and "Max-Age=0" in answers[3]
+
+
 # parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output
 
 

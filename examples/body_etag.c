@@ -1,0 +1,54 @@
+/* Entity tags for answers that are made anew each time: a client that has the bytes already gets 304 and none of them.
+ *
+ *     curl -i http://127.0.0.1:8080/list
+ *     curl -i -H 'If-None-Match: "0b117626a487f4ebffb7ed1aa327e09d"' http://127.0.0.1:8080/list
+ *     curl -i http://127.0.0.1:8080/private
+ *
+ * Usage: body_etag [PORT]
+ */
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+/* A real one would ask a database. */
+static int list(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char json[512];
+    int length = snprintf(json, sizeof json, "[");
+    for (int i = 1; i <= 20; i++)
+        length += snprintf(json + length, sizeof json - (size_t)length, "%s{\"id\":%d}", i > 1 ? "," : "", i);
+    snprintf(json + length, sizeof json - (size_t)length, "]\n");
+    int err = uvhttp_response_set_header(res, "Cache-Control", "no-cache"); /* keep it, and ask each time */
+    return err != 0 ? err : uvhttp_response_send_json(res, 200, json);
+}
+
+/* What nobody is to keep gets no tag. */
+static int for_one(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    int err = uvhttp_response_set_header(res, "Cache-Control", "no-store");
+    return err != 0 ? err : uvhttp_response_send_text(res, 200, "for your eyes only\n");
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    int err = uvhttp_server_use(server, uvhttp_body_etag_handle_request, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/list", list, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/private", for_one, NULL);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

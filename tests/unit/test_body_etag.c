@@ -1,0 +1,236 @@
+/* Entity tags of bodies on a server: which answers get one, what a client gets that knows it, and that a tag is the hash it should be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/body_etag.h>
+
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "support/stage.h"
+
+/* XXH3 with 128 bits of nothing and of "hello", from the xxHash project's own program (xxhsum -H2). */
+#define EMPTY_TAG "\"99aa06d3014798d86001c324468d497f\""
+#define HELLO_TAG "\"b5e9c1ad071b3e7fc779cfaa5e523818\""
+
+static struct stage stage;
+static struct raw_client client;
+static struct raw_answer answer;
+static size_t offset;
+static int released;
+
+static void count_release(void *arg)
+{
+    (void)arg;
+    released++;
+}
+
+static int pull_nothing(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
+{
+    (void)response;
+    (void)buffer;
+    (void)size;
+    (void)arg;
+    *length = 0;
+    return 0;
+}
+
+static char large[(16 << 20) + 1];
+
+static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *how = uvhttp_request_query(request, "how");
+    const uvhttp_prepared_t *prepared = arg;
+    if (how == NULL)
+        return uvhttp_response_send_text(response, 200, "hello");
+    if (strcmp(how, "own") == 0)
+        uvhttp_response_set_header(response, "etag", "W/\"mine\"");
+    else if (strcmp(how, "prepared") == 0)
+        uvhttp_response_use_prepared(response, prepared);
+    else if (strcmp(how, "no-store") == 0)
+        uvhttp_response_set_header(response, "Cache-Control", "private, No-Store");
+    else if (strcmp(how, "fields") == 0) {
+        uvhttp_response_set_header(response, "Cache-Control", "max-age=60");
+        uvhttp_response_set_header(response, "Vary", "Accept");
+        uvhttp_response_set_header(response, "Content-Language", "en");
+        uvhttp_response_set_header(response, "X-Other", "kept");
+    } else if (strcmp(how, "created") == 0)
+        return uvhttp_response_send_text(response, 201, "hello");
+    else if (strcmp(how, "empty") == 0)
+        return uvhttp_response_send(response, 200, NULL, NULL, 0);
+    else if (strcmp(how, "large") == 0)
+        return uvhttp_response_send_static(response, 200, NULL, large, sizeof(large));
+    else if (strcmp(how, "most") == 0)
+        return uvhttp_response_send_static(response, 200, NULL, large, sizeof(large) - 1);
+    else if (strcmp(how, "file") == 0)
+        return uvhttp_response_send_file(response, 200, "/proc/self/cmdline");
+    else if (strcmp(how, "pieces") == 0)
+        return uvhttp_response_send_pulled(response, 200, NULL, 0, pull_nothing, NULL, NULL);
+    else if (strcmp(how, "borrowed") == 0)
+        return uvhttp_response_send_borrowed(response, 200, NULL, "hello", 5, count_release, NULL);
+    return uvhttp_response_send_text(response, 200, "hello");
+}
+
+static uvhttp_prepared_t *prepared;
+
+static int set_up(void **state)
+{
+    (void)state;
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    prepared = uvhttp_prepared_new(NULL);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-Before", "a: b"), 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "ETag", "\"prepared\""), 0);
+    assert_int_equal(uvhttp_server_use(stage.server, uvhttp_body_etag_handle_request, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, NULL, "/", answer_as_told, prepared), 0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    offset = 0;
+    released = 0;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    uvhttp_prepared_free(prepared);
+    return 0;
+}
+
+static int ask(const char *method, const char *target, const char *field)
+{
+    char request[256];
+    snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target, field);
+    raw_client_send_text(&client, request);
+    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+        raw_client_step(&client, 1 << 20);
+        if (raw_client_answer(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
+            return answer.status;
+        stage_turn(&stage);
+    }
+    fail_msg("no answer to %s", target);
+    return 0;
+}
+
+static const char *field(const char *name)
+{
+    static char value[256];
+    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+}
+
+static void assert_body(const char *body)
+{
+    assert_int_equal(answer.body_length, strlen(body));
+    assert_memory_equal(answer.body, body, answer.body_length);
+}
+
+static void an_answer_gets_the_hash_of_its_body(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("GET", "/", ""), 200);
+    assert_string_equal(field("ETag"), HELLO_TAG);
+    assert_body("hello");
+    assert_int_equal(ask("HEAD", "/", ""), 200);
+    assert_string_equal(field("ETag"), HELLO_TAG);
+    assert_int_equal(ask("GET", "/?how=empty", ""), 200);
+    assert_string_equal(field("ETag"), EMPTY_TAG);
+    assert_int_equal(ask("GET", "/?how=most", ""), 200);
+    assert_non_null(field("ETag"));
+}
+
+static void who_has_it_is_not_sent_it_again(void **state)
+{
+    (void)state;
+    static const char *const known[] = {
+        "If-None-Match: " HELLO_TAG "\r\n",
+        "If-None-Match: W/" HELLO_TAG "\r\n",
+        "If-None-Match: \"x\", " HELLO_TAG ", \"y\"\r\n",
+        "If-None-Match: *\r\n",
+    };
+    static const char *const methods[] = {"GET", "HEAD"};
+    for (size_t i = 0; i < UVH_COUNT_OF(known) * 2; i++) {
+        assert_int_equal(ask(methods[i % 2], "/?how=fields", known[i / 2]), 304);
+        assert_string_equal(field("ETag"), HELLO_TAG);
+        assert_string_equal(field("Cache-Control"), "max-age=60");
+        assert_string_equal(field("Vary"), "Accept");
+        assert_string_equal(field("X-Other"), "kept");
+        assert_non_null(field("Date"));
+        assert_null(field("Content-Type"));
+        assert_null(field("Content-Language"));
+        assert_null(field("Content-Length"));
+        assert_body("");
+    }
+    assert_int_equal(ask("GET", "/", "If-None-Match: \"x\", " EMPTY_TAG "\r\n"), 200);
+    assert_body("hello");
+    assert_int_equal(offset, client.received);
+}
+
+static void a_condition_that_does_not_hold_is_412(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("GET", "/?how=fields", "If-Match: \"x\"\r\n"), 412);
+    assert_null(field("ETag"));
+    assert_null(field("Content-Type"));
+    assert_string_equal(field("Content-Length"), "0");
+    assert_int_equal(ask("GET", "/", "If-Match: W/" HELLO_TAG "\r\n"), 412); /* strong comparison */
+    assert_int_equal(ask("GET", "/", "If-Match: " HELLO_TAG "\r\n"), 200);
+    assert_int_equal(ask("GET", "/", "If-Match: *\r\n"), 200);
+}
+
+static void others_are_left_as_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *target;
+        int status;
+        const char *tag;
+    } cases[] = {
+        {"GET",  "/?how=own",      200, "W/\"mine\""  },
+        {"GET",  "/?how=prepared", 200, "\"prepared\""},
+        {"GET",  "/?how=no-store", 200, NULL          },
+        {"GET",  "/?how=created",  201, NULL          },
+        {"GET",  "/?how=large",    200, NULL          },
+        {"GET",  "/?how=file",     200, NULL          },
+        {"GET",  "/?how=pieces",   200, NULL          },
+        {"HEAD", "/?how=empty",    200, NULL          },
+        {"POST", "/",              200, NULL          },
+        {"GET",  "/nowhere",       404, NULL          },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        assert_int_equal(ask(cases[i].method, cases[i].target, "If-None-Match: *\r\n"), cases[i].status);
+        if (cases[i].tag == NULL)
+            assert_null(field("ETag"));
+        else
+            assert_string_equal(field("ETag"), cases[i].tag);
+    }
+}
+
+static void what_was_borrowed_is_given_back_once(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("GET", "/?how=borrowed", "If-None-Match: " HELLO_TAG "\r\n"), 304);
+    assert_int_equal(released, 1);
+    assert_int_equal(ask("GET", "/?how=borrowed", "If-Match: \"x\"\r\n"), 412);
+    assert_int_equal(released, 2);
+    assert_int_equal(ask("GET", "/?how=borrowed", ""), 200);
+    assert_int_equal(released, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_gets_the_hash_of_its_body, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_has_it_is_not_sent_it_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_condition_that_does_not_hold_is_412, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(others_are_left_as_they_are, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_borrowed_is_given_back_once, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
