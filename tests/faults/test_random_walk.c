@@ -25,6 +25,7 @@ struct walker {
     unsigned answered; /* number of the last answer */
     size_t checked;    /* bytes of the answers so far */
     bool half_closed;
+    bool upgraded; /* its last request leaves HTTP, and the server ends the connection behind the answer */
 };
 
 static struct stage stage;
@@ -47,8 +48,8 @@ static int answer(uvhttp_response_t *response)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     const char *id = uvhttp_request_param(request, "id");
-    const char *kind = uvhttp_request_param(request, "kind");
-    if (id == NULL || kind == NULL)
+    const char *kind = uvhttp_request_path(request) + 1;
+    if (id == NULL)
         return UVHTTP_ENOMEM;
     int err = uvhttp_response_set_header(response, "X-Id", id);
     if (err != 0)
@@ -172,6 +173,92 @@ static int echo_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response
     return err != 0 ? err : uvhttp_request_on_body(request, echo_piece, echoed);
 }
 
+/* ---- threads ---- */
+
+static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return answer(response);
+}
+
+static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *id = uvhttp_request_param(request, "id");
+    (void)arg;
+    if (id == NULL)
+        return UVHTTP_ENOMEM;
+    size_t piece = 1 + strtoul(id, NULL, 10) * 997 % 9000;
+    int err = uvhttp_response_set_header(response, "X-Id", id);
+    if (err == 0)
+        err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
+    for (size_t sent = 0; err == 0 && sent < LARGE; sent += piece)
+        err = uvhttp_response_write(response, large + sent, piece < LARGE - sent ? piece : LARGE - sent);
+    return err != 0 ? err : uvhttp_response_end(response);
+}
+
+/* ---- streams: behind the 101 comes what looks like one more answer, and then the end ---- */
+
+static void stream_on(uvhttp_stream_t *stream, void *arg)
+{
+    struct source *source = arg;
+    while (source->sent < LARGE) {
+        size_t size = next_piece(source), first = pick((unsigned)size);
+        uvhttp_slice_t areas[] = {
+            {large + source->sent,         first       },
+            {large + source->sent + first, size - first}
+        };
+        int err = uvhttp_stream_write_areas(stream, areas, 2);
+        if (err == UVHTTP_ENOMEM)
+            uvhttp_stream_close(stream);
+        if (err != 0)
+            return;
+        source->sent += size;
+    }
+    uvhttp_stream_end(stream);
+}
+
+static void stream_data(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+{
+    (void)data;
+    (void)arg;
+    if (size > 0 && pick(3) == 0)
+        uvhttp_stream_pause(stream);
+    else
+        uvhttp_stream_resume(stream);
+}
+
+static void stream_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream;
+    free(arg);
+}
+
+static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const uvhttp_stream_events_t events = {
+        .data = stream_data, .drain = stream_on, .closed = stream_closed};
+    const char *id = uvhttp_request_param(request, "id");
+    struct source *source = calloc(1, sizeof(*source));
+    uvhttp_stream_t *stream;
+    char head[128];
+    (void)arg;
+    int err = id == NULL || source == NULL
+                  ? UVHTTP_ENOMEM
+                  : uvhttp_response_upgrade(response, "walk", &events, source, &stream);
+    if (err != 0) {
+        free(source);
+        return err;
+    }
+    int length =
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nX-Id: %s\r\nContent-Length: %d\r\n\r\n", id, LARGE);
+    if (uvhttp_stream_write(stream, head, (size_t)length) != 0)
+        uvhttp_stream_close(stream);
+    else
+        stream_on(stream, source);
+    return 0;
+}
+
 /* ---- work and waiting ---- */
 
 static void nothing(void *arg)
@@ -235,11 +322,14 @@ static void answer_one_kept(void)
 
 static void add_request(struct walker *walker)
 {
-    static const char kinds[] = "sslckjeebpq";
+    static const char kinds[] = "ssllcckjjeeeebbppqqxyu";
     char kind = kinds[pick(sizeof(kinds) - 1)];
     char text[512];
+    if (walker->upgraded)
+        return;
     unsigned id = ++walker->asked;
     int length;
+    walker->upgraded = kind == 'u';
     if ((kind == 'e' || kind == 'b') && pick(2) == 0)
         length = snprintf(text, sizeof(text),
                           "POST /%c/%u HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -250,9 +340,12 @@ static void add_request(struct walker *walker)
             snprintf(text, sizeof(text), "POST /%c/%u HTTP/1.1\r\nHost: h\r\nContent-Length: %u\r\n\r\n%0*u",
                      kind, id, 8 + id % 200, (int)(8 + id % 200), id);
     else
-        length = snprintf(text, sizeof(text), "GET /%c/%u HTTP/1.1\r\nHost: h\r\n\r\n", kind, id);
+        length = snprintf(text, sizeof(text), "GET /%c/%u HTTP/1.1\r\nHost: h\r\n%s\r\n%s", kind, id,
+                          kind == 'u' ? "Connection: upgrade\r\nUpgrade: walk\r\n" : "",
+                          kind == 'u' ? "more" : "");
     if (walker->script_length + (size_t)length > sizeof(walker->script)) {
         walker->asked--;
+        walker->upgraded = false;
         return;
     }
     memcpy(walker->script + walker->script_length, text, (size_t)length);
@@ -282,6 +375,8 @@ static void check_answers(struct walker *walker)
             walker->answered++;
             continue;
         }
+        if (found.status == 101)
+            continue;
         assert_true(raw_answer_field(&found, "X-Id", id, sizeof(id)));
         unsigned number = (unsigned)strtoul(id, NULL, 10);
         assert_int_equal(found.status, 200);
@@ -326,7 +421,7 @@ static void step(struct walker *walker)
     }
     check_answers(walker);
     if (walker->client.ended) {
-        assert_true(memory_fails || walker->half_closed);
+        assert_true(memory_fails || walker->half_closed || walker->upgraded);
         come_back(walker, false);
     }
 }
@@ -360,6 +455,14 @@ static void walk(uint64_t number)
                                                          .handler = echo_in_pieces,
                                                          .flags = UVHTTP_ROUTE_STREAM}),
                      0);
+    uvhttp_router_t *router = uvhttp_server_router(stage.server);
+    uvhttp_route_t more[] = {
+        {.pattern = "/x/:id", .handler = block,           .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/y/:id", .handler = block_in_pieces, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/u/:id", .handler = go_over,         .upgrade = "walk"             }
+    };
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+        assert_int_equal(uvhttp_router_add(router, &more[i]), 0);
     stage_listen(&stage);
     stage_shrink_send_buffer(&stage, 4096);
     memset(walkers, 0, sizeof(walkers));
@@ -378,7 +481,7 @@ static void walk(uint64_t number)
         if (!walker->half_closed)
             raw_client_send(&walker->client, walker->script, walker->script_length);
         stage_drive(&stage, &walker->client, 50000, is_settled, walker);
-        assert_true(!walker->client.ended || memory_fails || walker->half_closed);
+        assert_true(!walker->client.ended || memory_fails || walker->half_closed || walker->upgraded);
     }
     for (size_t i = 0; i < CLIENTS; i++)
         raw_client_close(&walkers[i].client, false);
