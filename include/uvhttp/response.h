@@ -144,6 +144,9 @@ UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *resp
 /* The value of a field set so far (the first of that name), or NULL; of fields set by uvhttp_response_set_header and add_header, and
  * Content-Type. */
 UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *response, const char *name);
+/* The same, of prepared fields too, behind the others; base NULL when there is none. Not NUL-terminated; lives until the fields are changed. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response,
+                                                          const char *name);
 UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name);
 
 /* Goes on behind a middleware that answered neither with UVHTTP_DECLINED nor with a response but returned 0: it needed time to

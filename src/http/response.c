@@ -190,6 +190,27 @@ const char *uvhttp_response_header(const uvhttp_response_t *response, const char
     return NULL;
 }
 
+uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, const char *name)
+{
+    const char *set = uvhttp_response_header(response, name);
+    if (set != NULL)
+        return text_slice(set);
+    if (name == NULL || response->prepared == NULL)
+        return (uvhttp_slice_t){NULL, 0};
+    /* Lines "Name: value\r\n", as uvhttp_prepared_add has written them. */
+    const char *line = response->prepared->lines.data;
+    const char *end = line + response->prepared->lines.length;
+    while (line < end) {
+        const char *colon = memchr(line, ':', (size_t)(end - line));
+        const char *line_end = memchr(colon, '\r', (size_t)(end - colon));
+        const char *value = colon + 2;
+        if (uvh_field_name_equal((uvhttp_slice_t){line, (size_t)(colon - line)}, text_slice(name)))
+            return (uvhttp_slice_t){value, (size_t)(line_end - value)};
+        line = line_end + 2;
+    }
+    return (uvhttp_slice_t){NULL, 0};
+}
+
 int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name, const char *value)
 {
     if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)
