@@ -26,23 +26,28 @@
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
  * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
- * config.h (limits), parser.h (the parser alone, no libuv). */
+ * cors.h, auth.h, address_rules.h, request_id.h and security_headers.h (middleware), config.h (limits), parser.h (the parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
 #include <stdio.h>
 
 #include <uvhttp/access_log.h>
+#include <uvhttp/address_rules.h>
+#include <uvhttp/auth.h>
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
+#include <uvhttp/cors.h>
 #include <uvhttp/error.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
 #include <uvhttp/request.h>
+#include <uvhttp/request_id.h>
 #include <uvhttp/response.h>
 #include <uvhttp/router.h>
 #include <uvhttp/secret.h>
+#include <uvhttp/security_headers.h>
 #include <uvhttp/server.h>
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
