@@ -83,7 +83,8 @@ UVHTTP_EXPORT int uvhttp_auth_handle_request(uvhttp_request_t *request, uvhttp_r
  * sent: answer with 503). Loop thread. */
 UVHTTP_EXPORT int uvhttp_auth_decide(uvhttp_response_t *response, uvhttp_auth_verdict_t verdict);
 
-/* The user of a request that was accepted: of Basic, or as set by uvhttp_auth_set_user; NULL for others. The access log has it as {user}. As long as
+/* The user of a request that was accepted: of Basic, or as set by uvhttp_auth_set_user, which also names somebody who was
+ * forbidden; NULL for others. The access log has it as {user}. As long as
  * the request lives. Loop thread. */
 UVHTTP_EXPORT const char *uvhttp_auth_user(const uvhttp_request_t *request);
 

@@ -59,10 +59,10 @@ static bool begins_with(uvhttp_slice_t text, uvhttp_slice_t beginning)
     return text.length >= beginning.length && memcmp(text.base, beginning.base, beginning.length) == 0;
 }
 
-/* What the star stands for: one label or several, and nothing that would end a host. */
+/* What the star stands for, at least one byte: one label or several, and nothing that would end a host. */
 static bool is_host_part(uvhttp_slice_t text)
 {
-    if (text.length == 0 || text.base[0] == '.')
+    if (text.base[0] == '.')
         return false;
     for (size_t i = 0; i < text.length; i++) {
         char byte = text.base[i];
