@@ -24,27 +24,33 @@
  * connection. Functions that take a server accept NULL (from a failed uvhttp_server_new): they return
  * UVHTTP_ENOMEM, NULL or 0.
  *
- * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders), stream.h (upgrades),
- * multipart.h (uploads), cookie.h, signed_cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), rate_limit.h, size_limit.h and
- * body_etag.h (middleware), metrics.h and access_log.h (watching it), config.h (limits), parser.h (the parser alone, no libuv). */
+ * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, config.h (limits), error.h.
+ * Bodies: multipart.h, sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
+ * Middleware: cors.h, auth.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h.
+ * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
 #include <stdio.h>
 
 #include <uvhttp/access_log.h>
+#include <uvhttp/address_rules.h>
+#include <uvhttp/auth.h>
 #include <uvhttp/body_etag.h>
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
+#include <uvhttp/cors.h>
 #include <uvhttp/error.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
 #include <uvhttp/rate_limit.h>
 #include <uvhttp/request.h>
+#include <uvhttp/request_id.h>
 #include <uvhttp/response.h>
 #include <uvhttp/router.h>
 #include <uvhttp/secret.h>
+#include <uvhttp/security_headers.h>
 #include <uvhttp/server.h>
 #include <uvhttp/signed_cookie.h>
 #include <uvhttp/size_limit.h>

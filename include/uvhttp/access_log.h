@@ -20,11 +20,11 @@ extern "C" {
 typedef struct uvhttp_access_log uvhttp_access_log_t;
 
 typedef enum uvhttp_access_format {
-    /* The Common Log Format: client, "-", "-", time, request line, status, bytes. */
+    /* The Common Log Format: client, "-", user, time, request line, status, bytes. */
     UVHTTP_ACCESS_COMMON = 0,
     /* That, and Referer and User-Agent: Apache's "combined". */
     UVHTTP_ACCESS_COMBINED,
-    /* One JSON object a line: time, client, method, target, protocol, host, status, bytes, duration_ms, referer, user_agent, request_id,
+    /* One JSON object a line: time, client, user, method, target, protocol, host, status, bytes, duration_ms, referer, user_agent, request_id,
      * aborted. What is absent is null. Bytes that are no UTF-8 become U+FFFD. */
     UVHTTP_ACCESS_JSON
 } uvhttp_access_format_t;
@@ -34,9 +34,9 @@ typedef struct uvhttp_access_log_config {
         path; /* a file to append to (created with mode 0640) or a FIFO; "-": standard output. Required; copied. */
     uvhttp_access_format_t format;
     /* A format of your own instead; NULL: `format`. Text with names in braces, "{{" for a brace. `combined` is
-     *     {client} - - [{time}] "{request}" {status} {bytes} "{referer}" "{user_agent}"
-     * Names: {client} address, {method}, {target} as sent, {protocol} "HTTP/1.1", {request} these three with spaces between ("-" when
-     * the client sent none), {host}, {referer}, {user_agent}, {request_id} (X-Request-Id of the request), {status}, {bytes} sent,
+     *     {client} - {user} [{time}] "{request}" {status} {bytes} "{referer}" "{user_agent}"
+     * Names: {client} address, {user} who was let in (uvhttp/auth.h), spaces escaped, {method}, {target} as sent, {protocol} "HTTP/1.1", {request} these three with spaces between ("-" when
+     * the client sent none), {host}, {referer}, {user_agent}, {request_id} (uvhttp/request_id.h, else X-Request-Id of the request), {status}, {bytes} sent,
      * head and body, {duration_ms} "1.234", {duration_us}, {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05 +0100", {time_iso}
      * "2026-11-22T02:04:05.678Z", {unix_ms}. All times are those at which the head had arrived. An empty value is "-". */
     const char *pattern;
@@ -52,6 +52,7 @@ typedef struct uvhttp_access_log_config {
 /* What a line is made of. Slices may be empty and hold any bytes. */
 typedef struct uvhttp_access_facts {
     uvhttp_slice_t client;
+    uvhttp_slice_t user;
     uvhttp_slice_t method;
     uvhttp_slice_t target;
     uvhttp_slice_t host;

@@ -85,7 +85,8 @@ UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *p
 /* Adds a middleware. To the server's router: for every request that was understood, those without a route too (they would
  * get 404 or 405). To that of a host: for every request for it, after the server's. To a group: for the requests whose
  * route belongs to it or to a group in it, whether that was added before or after; a request without route belongs
- * to no group. From the outermost to the innermost, each in the order of adding, then the route's own.
+ * to no group, but for a preflight (OPTIONS with Access-Control-Request-Method) that no route takes: it gets the middleware of the request
+ * it asks about, that of its route included. From the outermost to the innermost, each in the order of adding, then the route's own.
  * Errors: UVHTTP_EINVAL (no middleware), UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg);
 

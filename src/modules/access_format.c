@@ -13,6 +13,7 @@ enum { NUMBER_SIZE = 40 }; /* more than any number or time takes */
 enum name {
     TEXT = 0,
     CLIENT,
+    USER,
     METHOD,
     TARGET,
     PROTOCOL,
@@ -36,6 +37,7 @@ enum name {
 static const char *const names[NAME_COUNT] = {
     [TEXT] = "",
     [CLIENT] = "client",
+    [USER] = "user",
     [METHOD] = "method",
     [TARGET] = "target",
     [PROTOCOL] = "protocol",
@@ -54,11 +56,11 @@ static const char *const names[NAME_COUNT] = {
     [UNIX_MS] = "unix_ms",
 };
 
-const char uvh_access_format_common[] = "{client} - - [{time}] \"{request}\" {status} {bytes}";
+const char uvh_access_format_common[] = "{client} - {user} [{time}] \"{request}\" {status} {bytes}";
 const char uvh_access_format_combined[] =
-    "{client} - - [{time}] \"{request}\" {status} {bytes} \"{referer}\" \"{user_agent}\"";
+    "{client} - {user} [{time}] \"{request}\" {status} {bytes} \"{referer}\" \"{user_agent}\"";
 const char uvh_access_format_json[] =
-    "{{\"time\":\"{time_iso}\",\"client\":{client},\"method\":{method},\"target\":{target},"
+    "{{\"time\":\"{time_iso}\",\"client\":{client},\"user\":{user},\"method\":{method},\"target\":{target},"
     "\"protocol\":{protocol},\"host\":{host},\"status\":{status},\"bytes\":{bytes},"
     "\"duration_ms\":{duration_ms},\"referer\":{referer},\"user_agent\":{user_agent},"
     "\"request_id\":{request_id},\"aborted\":{aborted}}";
@@ -156,12 +158,13 @@ static bool put_hex(struct room *room, const char *mark, unsigned char byte)
     return put(room, escaped, length + 2);
 }
 
-/* Copies bytes from `at` on that stand for themselves in every format, as far as there is room. Returns how many there were. */
-static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at)
+/* Copies bytes from `at` on that stand for themselves in every format, as far as there is room: from `first` on, which is the space or what
+ * follows it. Returns how many there were. */
+static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char first)
 {
     size_t end = at;
-    while (end < value.length && value.base[end] >= ' ' && value.base[end] < 0x7f && value.base[end] != '"' &&
-           value.base[end] != '\\')
+    while (end < value.length && value.base[end] >= first && value.base[end] < 0x7f &&
+           value.base[end] != '"' && value.base[end] != '\\')
         end++;
     size_t count = end - at;
     size_t left = (size_t)(room->end - room->at);
@@ -170,9 +173,9 @@ static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at)
 }
 
 /* For lines of text: what is not printable ASCII becomes \xNN, quote and backslash get a backslash, as Apache has it. */
-static void put_escaped(struct room *room, uvhttp_slice_t value)
+static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
 {
-    size_t i = put_plain(room, value, 0);
+    size_t i = put_plain(room, value, 0, first);
     while (i < value.length) {
         unsigned char byte = (unsigned char)value.base[i];
         bool fits = byte == '"'    ? put(room, "\\\"", 2)
@@ -181,7 +184,7 @@ static void put_escaped(struct room *room, uvhttp_slice_t value)
         if (!fits)
             return; /* nor may anything follow */
         i++;
-        i += put_plain(room, value, i);
+        i += put_plain(room, value, i, first);
     }
 }
 
@@ -221,14 +224,14 @@ static bool put_json_character(struct room *room, const unsigned char *text, siz
 /* RFC 8259 section 7. */
 static void put_json(struct room *room, uvhttp_slice_t value)
 {
-    size_t i = put_plain(room, value, 0);
+    size_t i = put_plain(room, value, 0, ' ');
     while (i < value.length) {
         const unsigned char *text = (const unsigned char *)value.base + i;
         size_t size = utf8_length(text, value.length - i);
         if (!put_json_character(room, text, size))
             return;
         i += size == 0 ? 1 : size;
-        i += put_plain(room, value, i);
+        i += put_plain(room, value, i, ' ');
     }
 }
 
@@ -244,6 +247,8 @@ static uvhttp_slice_t value_of(const uvhttp_access_facts_t *facts, enum name nam
     switch (name) {
     case CLIENT:
         return facts->client;
+    case USER:
+        return facts->user;
     case METHOD:
         return facts->method;
     case TARGET:
@@ -266,7 +271,7 @@ static void put_value(struct room *room, uvhttp_slice_t value, bool json)
     if (json)
         put_json(room, value);
     else
-        put_escaped(room, value);
+        put_escaped(room, value, ' ');
 }
 
 /* Method, target and protocol; the protocol stands there however long the target is. */
@@ -297,6 +302,8 @@ static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *
         put(&room, "\"", 1);
     if (name == REQUEST)
         put_request(&room, facts, json);
+    else if (name == USER && !json) /* it stands between spaces, not in quotes */
+        put_escaped(&room, value, '!');
     else
         put_value(&room, value, json);
     if (json)

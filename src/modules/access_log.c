@@ -1,7 +1,9 @@
 /* The access log over the public API: facts of an exchange become a line (access_format.c), which goes to the file on a thread of its own
  * (platform/line_writer.c). */
 #include <uvhttp/access_log.h>
+#include <uvhttp/auth.h>
 #include <uvhttp/error.h>
+#include <uvhttp/request_id.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -116,16 +118,19 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
 {
     (void)response;
     struct uvhttp_access_log *to = log;
-    /* The one field that has to be searched for. */
-    bool id_wanted = to->format.needs_request_id;
+    /* Without one of the server's own, what the client has sent: the one field that has to be searched for. */
+    const char *id = to->format.needs_request_id ? uvhttp_request_id(request) : NULL;
+    if (id == NULL && to->format.needs_request_id)
+        id = uvhttp_request_header(request, "x-request-id");
     uvhttp_access_facts_t facts = {
         .client = slice_of(uvhttp_request_client_address(request)),
+        .user = slice_of(uvhttp_auth_user(request)),
         .method = slice_of(uvhttp_request_method_name(request)),
         .target = uvhttp_request_target(request),
         .host = uvhttp_request_field(request, UVHTTP_FIELD_HOST),
         .referer = uvhttp_request_field(request, UVHTTP_FIELD_REFERER),
         .user_agent = uvhttp_request_field(request, UVHTTP_FIELD_USER_AGENT),
-        .request_id = slice_of(id_wanted ? uvhttp_request_header(request, "x-request-id") : NULL),
+        .request_id = slice_of(id),
         .http_minor = uvhttp_request_http_minor(request),
         .outcome = *outcome,
     };

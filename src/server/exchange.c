@@ -6,6 +6,8 @@
 #include <uvhttp/stream.h>
 
 #include "base/bytes.h"
+#include "base/compiler.h"
+#include "codec/method.h"
 #include "platform/clock.h"
 #include "platform/socket.h"
 #include "route/slash.h"
@@ -39,6 +41,27 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
     exchange->response.body_limit = UINT64_MAX;
 }
 
+/* A preflight (Fetch, "CORS-preflight request") that no route takes asks what another request may do, so it gets that request's middleware: otherwise
+ * only the middleware of the server and of hosts could answer it. */
+static void match_preflight(struct uvh_exchange *exchange)
+{
+    struct uvhttp_request *request = &exchange->request;
+    const char *method = uvhttp_request_header(request, "Access-Control-Request-Method");
+    struct uvh_match wanted;
+    if (method == NULL)
+        return;
+    uvhttp_slice_t name = {method, strlen(method)};
+    uvh_router_match(exchange->match.site, uvh_method_lookup(name), name, request->path, &wanted);
+    if (wanted.route == NULL)
+        return;
+    exchange->match = wanted;
+    exchange->match.route = NULL; /* its handler is for the request that was asked about */
+    exchange->match.known_path = true;
+    request->param_names = wanted.route->params;
+    request->params = exchange->match.params;
+    request->param_count = wanted.param_count;
+}
+
 void uvh_exchange_route(struct uvh_exchange *exchange)
 {
     struct uvhttp_request *request = &exchange->request;
@@ -50,6 +73,8 @@ void uvh_exchange_route(struct uvh_exchange *exchange)
         request->param_names = exchange->match.route->params;
         request->params = exchange->match.params;
         request->param_count = exchange->match.param_count;
+    } else if (UVH_UNLIKELY(request->head->method == UVHTTP_METHOD_OPTIONS)) {
+        match_preflight(exchange);
     }
 }
 

@@ -134,9 +134,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         left -= length;
     }
     uvhttp_access_facts_t facts = {
-        slices[1], slices[2],   slices[3],
-        slices[4], slices[5],   slices[6],
-        slices[7], data[0] & 1, {.status = data[0], .unix_ms = (int64_t)data[0] << 34}
+        .client = slices[1],
+        .user = slices[7],
+        .method = slices[2],
+        .target = slices[3],
+        .host = slices[4],
+        .referer = slices[5],
+        .user_agent = slices[6],
+        .request_id = slices[7],
+        .http_minor = data[0] & 1,
+        .outcome = {.status = data[0], .unix_ms = (int64_t)data[0] << 34},
     };
     char *pattern = calloc(1, slices[0].length + 1);
     require(pattern != NULL);

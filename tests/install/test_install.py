@@ -363,3 +363,28 @@ def test_page_sessions_and_caching(program_of_page):
     status, fields, body = ask("/list")
     assert (status, body) == (200, b"[1,2,3]\n")
     assert ask("/list", If_None_Match=fields["ETag"])[::2] == (304, b"")
+
+
+def test_page_about_middleware(prefix, library_folder, tmp_path):
+    """The blocks in C are a server, which answers the commands of the page as the page says."""
+    page = (ROOT / "docs/middleware.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
+    assert {kind for kind, _ in blocks} == {"c", "console"}
+    (tmp_path / "middleware.c").write_text("\n".join(text for kind, text in blocks if kind == "c"))
+    environment = parser_environment(library_folder)
+    line, = re.findall(r"^    (cc -std=\S+ middleware.c .*)$", page, re.M)
+    compile_as_told(line, tmp_path, environment)
+    server = subprocess.Popen([tmp_path / "middleware", "0"], stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        port = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)/\n", server.stdout.readline())[1]
+        commands = 0
+        for text in (text for kind, text in blocks if kind == "console"):
+            for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
+                told = re.sub("^curl ", "curl --noproxy '*' --max-time 60 ", command.replace(":8080/", f":{port}/"))
+                assert run("sh", "-c", told) == output, command
+                commands += 1
+        assert commands >= 10
+    finally:
+        server.terminate()
+        assert server.wait(timeout=60) == 0
+        server.stdout.close()

@@ -26,6 +26,7 @@ static uvhttp_access_facts_t usual(void)
 {
     return (uvhttp_access_facts_t){
         .client = text("192.0.2.7"),
+        .user = text("ada l\"x"),
         .method = text("GET"),
         .target = text("/a?b=c"),
         .host = text("example.org:8080"),
@@ -56,16 +57,18 @@ static void common_and_combined_are_those_of_apache(void **state)
     (void)state;
     uvhttp_access_facts_t facts = usual();
     compile(uvh_access_format_common, false);
-    assert_string_equal(made(&facts, -420), "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET /a?b=c "
-                                            "HTTP/1.1\" 200 2326\n");
+    assert_string_equal(made(&facts, -420),
+                        "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:13:55:36 -0700] \"GET /a?b=c "
+                        "HTTP/1.1\" 200 2326\n");
     compile(uvh_access_format_combined, false);
     assert_string_equal(made(&facts, 330),
-                        "192.0.2.7 - - [11/Oct/2000:02:25:36 +0530] \"GET /a?b=c HTTP/1.1\" "
+                        "192.0.2.7 - ada\\x20l\\\"x [11/Oct/2000:02:25:36 +0530] \"GET /a?b=c HTTP/1.1\" "
                         "200 2326 \"http://example.org/\" \"curl/8.0\"\n");
     facts.referer = facts.user_agent = (uvhttp_slice_t){NULL, 0};
     facts.http_minor = 0;
-    assert_string_equal(made(&facts, 0), "192.0.2.7 - - [10/Oct/2000:20:55:36 +0000] \"GET /a?b=c HTTP/1.0\" "
-                                         "200 2326 \"-\" \"-\"\n");
+    assert_string_equal(made(&facts, 0),
+                        "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:20:55:36 +0000] \"GET /a?b=c HTTP/1.0\" "
+                        "200 2326 \"-\" \"-\"\n");
 }
 
 static void json_is_an_object_with_null_for_what_is_absent(void **state)
@@ -75,7 +78,8 @@ static void json_is_an_object_with_null_for_what_is_absent(void **state)
     compile(uvh_access_format_json, true);
     assert_string_equal(
         made(&facts, 60),
-        "{\"time\":\"2000-10-10T20:55:36.007Z\",\"client\":\"192.0.2.7\",\"method\":\"GET\","
+        "{\"time\":\"2000-10-10T20:55:36.007Z\",\"client\":\"192.0.2.7\",\"user\":\"ada "
+        "l\\\"x\",\"method\":\"GET\","
         "\"target\":\"/a?b=c\",\"protocol\":\"HTTP/1.1\",\"host\":\"example.org:8080\",\"status\":200,"
         "\"bytes\":2326,\"duration_ms\":1.234,\"referer\":\"http://example.org/\",\"user_agent\":\"curl/"
         "8.0\","
@@ -83,11 +87,12 @@ static void json_is_an_object_with_null_for_what_is_absent(void **state)
     facts = (uvhttp_access_facts_t){
         .outcome = {.status = 400, .aborted = true, .duration_us = 5}
     };
-    assert_string_equal(made(&facts, 0),
-                        "{\"time\":\"1970-01-01T00:00:00.000Z\",\"client\":null,\"method\":null,"
-                        "\"target\":null,\"protocol\":null,\"host\":null,\"status\":400,\"bytes\":0,"
-                        "\"duration_ms\":0.005,\"referer\":null,\"user_agent\":null,\"request_id\":null,"
-                        "\"aborted\":true}\n");
+    assert_string_equal(
+        made(&facts, 0),
+        "{\"time\":\"1970-01-01T00:00:00.000Z\",\"client\":null,\"user\":null,\"method\":null,"
+        "\"target\":null,\"protocol\":null,\"host\":null,\"status\":400,\"bytes\":0,"
+        "\"duration_ms\":0.005,\"referer\":null,\"user_agent\":null,\"request_id\":null,"
+        "\"aborted\":true}\n");
 }
 
 static void a_client_without_a_request_is_a_dash(void **state)
@@ -102,11 +107,12 @@ static void every_name_of_a_pattern_is_replaced(void **state)
 {
     (void)state;
     uvhttp_access_facts_t facts = usual();
-    compile("{{{client}} {method}|{target}|{protocol}|{request}|{host}|{referer}|{user_agent}|{request_id}|"
+    compile("{{{client}} "
+            "{user}|{method}|{target}|{protocol}|{request}|{host}|{referer}|{user_agent}|{request_id}|"
             "{status}|{bytes}|{duration_ms}|{duration_us}|{aborted}|{time}|{time_iso}|{unix_ms}\t}",
             false);
     assert_string_equal(made(&facts, 0),
-                        "{192.0.2.7} GET|/a?b=c|HTTP/1.1|GET /a?b=c HTTP/1.1|example.org:8080|"
+                        "{192.0.2.7} ada\\x20l\\\"x|GET|/a?b=c|HTTP/1.1|GET /a?b=c HTTP/1.1|example.org:8080|"
                         "http://example.org/|curl/8.0|r-1|200|2326|1.234|1234|0|10/Oct/2000:20:55:36 +0000|"
                         "2000-10-10T20:55:36.007Z|971211336007\t}\n");
     compile("", false);
@@ -252,7 +258,7 @@ static void a_line_never_exceeds_its_size(void **state)
     size_t length = 0;
     memset(value, '\n', sizeof(value));
     uvhttp_slice_t huge = {value, sizeof(value)};
-    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge, huge, huge, 1, {.status = 200}};
+    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge, huge, huge, huge, 1, {.status = 200}};
     for (unsigned i = 0; i < UVH_ACCESS_PIECES; i++)
         length +=
             (size_t)snprintf(pattern + length, sizeof(pattern) - length, i % 2 ? "{request}" : "{host}");

@@ -221,6 +221,38 @@ static void prepared_fields_are_encoded_once(void **state)
     uvhttp_prepared_free(prepared);
 }
 
+static void assert_header_slice(const char *name, const char *value)
+{
+    uvhttp_slice_t found = uvhttp_response_header_slice(&response, name);
+    assert_int_equal(found.base != NULL, value != NULL);
+    if (value != NULL) {
+        assert_int_equal(found.length, strlen(value));
+        assert_memory_equal(found.base, value, found.length);
+    }
+}
+
+static void fields_are_found_among_prepared_ones_too(void **state)
+{
+    (void)state;
+    uvhttp_prepared_t *prepared = uvhttp_prepared_new(&heap.allocator);
+    assert_non_null(prepared);
+    uvhttp_response_use_prepared(&response, prepared);
+    assert_header_slice("X-A", NULL);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-A", "a: b"), 0);
+    assert_int_equal(uvhttp_prepared_add(prepared, "X-Empty", ""), 0);
+    assert_header_slice("x-a", "a: b");
+    assert_header_slice("X-Empty", "");
+    assert_header_slice("X-Empt", NULL);
+    assert_header_slice("b", NULL);
+    assert_header_slice(NULL, NULL);
+    assert_int_equal(uvhttp_response_set_header(&response, "X-A", "set"), 0);
+    assert_header_slice("x-a", "set");
+    response.prepared = NULL;
+    uvhttp_prepared_free(prepared);
+    assert_header_slice("X-Empty", NULL);
+    assert_header_slice("x-a", "set");
+}
+
 static int released;
 
 static void count_release(void *arg)
@@ -337,6 +369,7 @@ int main(void)
         TEST(a_thousand_fields_fit_and_then_it_is_enough),
         TEST(running_out_of_memory_changes_nothing),
         TEST(prepared_fields_are_encoded_once),
+        TEST(fields_are_found_among_prepared_ones_too),
         TEST(a_body_is_released_once),
         TEST(prepared_fields_are_seen_behind_the_others),
         TEST(a_body_is_replaced_only_on_its_way_out),

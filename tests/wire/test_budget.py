@@ -75,6 +75,14 @@ def test_keep_alive_get_costs_one_read_and_one_write(traced):
     assert count_calls(traced, one_at_a_time) == (ROUNDS, ROUNDS, {})
 
 
+def test_five_middlewares_that_do_nothing_cost_no_call(traced):
+    def one_at_a_time(connection):
+        for _ in range(ROUNDS):
+            assert connection.ask("GET", "/five/hello").body == b"Hello, world\n"
+
+    assert count_calls(traced, one_at_a_time, "/five/hello") == (ROUNDS, ROUNDS, {})
+
+
 def test_pipelined_batch_costs_one_write(traced):
     def batches(connection):
         for _ in range(ROUNDS):
@@ -110,8 +118,15 @@ def heap_calls(connection):
 
 @pytest.mark.parametrize("work", [raw.request(), raw.request("GET", "/users/7?a=b"), raw.request("HEAD"), raw.request("GET", "/none"),
                                   raw.request("POST", "/echo", body=b"abc"), raw.request("GET", "/large?size=100000"),
-                                  raw.request() * BATCH, raw.request("GET", "/cookies") * BATCH],
-                         ids=["get", "parameter", "head", "404", "post", "large", "pipelined", "pipelined-fields"])
+                                  raw.request() * BATCH, raw.request("GET", "/cookies") * BATCH,
+                                  raw.request("GET", "/five/hello"), raw.request("GET", "/five/hello") * BATCH,
+                                  raw.request("GET", "/who", "Origin: https://app.example", host="cors.test") * BATCH,
+                                  raw.request("GET", "/who", "Authorization: Basic Om5hbWVsZXNz", host="table.auth.test") * BATCH,
+                                  raw.request("GET", "/who", host="ids.test") * BATCH, raw.request("GET", "/who", host="headers.test") * BATCH,
+                                  raw.request("GET", "/who", host="refused.rules.test") * BATCH],
+                         ids=["get", "parameter", "head", "404", "post", "large", "pipelined", "pipelined-fields",
+                              "five-middlewares", "pipelined-five-middlewares", "cors", "auth", "request-id", "security-headers",
+                              "address-rules"])
 def test_nothing_is_allocated_after_warm_up(server, work):
     method = "HEAD" if work.startswith(b"HEAD") else "GET"
     answers = work.count(b" HTTP/1.1\r\n")

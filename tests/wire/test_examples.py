@@ -375,6 +375,89 @@ def test_signed_cookie(start, tmp_path):
     assert "Max-Age=3600" in answers[0] and "Max-Age=0" in answers[3]
 
 
+# cors, passwords, tokens, careful_site (more of what they use in test_guards.py)
+
+
+def fields_of(answer):
+    """The status and the fields of an answer that curl -i has printed, names in small letters."""
+    status, *lines = answer.replace("\r", "").partition("\n\n")[0].split("\n")
+    return int(status.split()[1]), {line.split(": ", 1)[0].lower(): line.split(": ", 1)[1] for line in lines}
+
+
+def test_cors(start, tmp_path):
+    program = start("cors")
+    answers = [fields_of(curl(line, program.port, tmp_path).stdout) for line in curl_lines("cors")]
+    assert [status for status, _ in answers] == [200, 204, 200, 200, 403]
+    allowed = [fields.get("access-control-allow-origin") for _, fields in answers]
+    assert allowed == ["https://app.example.com", "https://app.example.com", "https://preview.example.org", None, None]
+    assert answers[1][1]["access-control-allow-methods"] == "GET, PUT" and answers[1][1]["access-control-max-age"] == "600"
+    assert all(fields["vary"] == "Origin" for _, fields in answers)
+    assert program.ask("/api/count").body == b"41\n"
+
+
+def test_cors_names_an_origin_that_never_matches():
+    program = Program("cors", "0", "https://app.example.com/", wait=False)
+    assert program.wait() == 1
+    assert program.log().startswith('origins is "https://app.example.com/"; allowed are ')
+
+
+def test_passwords(start, tmp_path):
+    program = start("passwords")
+    everybody, asked, ada, guessed = [curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")]
+    assert everybody.endswith("\n\nHello, whoever you are\n") and ada.endswith("\n\nHello, ada\n")
+    for answer in (asked, guessed):
+        status, fields = fields_of(answer)
+        assert status == 401 and fields["www-authenticate"] == 'Basic realm="the engine room", charset="UTF-8"'
+        assert "Hello" not in answer
+    assert program.stop() == 0
+    logged = [(line.split()[2], line.split()[-2]) for line in program.output.splitlines()[1:]]
+    assert logged == [("-", "200"), ("-", "401"), ("ada", "200"), ("-", "401")]
+
+
+def test_tokens(start, tmp_path):
+    program = start("tokens")
+    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("tokens")]
+    challenge = 'Bearer realm="restricted"'
+    assert [fields_of(answer)[0] for answer in answers] == [401, 200, 403, 200, 401]
+    assert [fields_of(answer)[1].get("www-authenticate") for answer in answers] == [
+        f'{challenge}, scope="write"', None, f'{challenge}, error="insufficient_scope", scope="write"', None,
+        f'{challenge}, error="invalid_token", scope="write"']
+    assert answers[1].endswith("\nread by the reader\n") and answers[3].endswith("\ndeleted by the writer\n")
+    with program.connect() as connection:
+        connection.send(raw.request("GET", "/notes", "Authorization: Bearer reader-7f3a") * 3)
+        connection.reset()
+
+
+def test_careful_site(start, tmp_path):
+    program = start("careful_site", "0", SITE)
+    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("careful_site")]
+    ids = [fields_of(answer)[1]["x-request-id"] for answer in answers]
+    assert [fields_of(answer)[0] for answer in answers] == [200, 404, 200] and len(set(ids)) == 3
+    for answer in answers:
+        _, fields = fields_of(answer)
+        assert fields["x-content-type-options"] == "nosniff" and fields["content-security-policy"].startswith("default-src 'self';")
+    assert answers[2].endswith(f"your request is {ids[2]}\n")
+    etag = program.ask("/style.css").get("ETag")
+    unchanged = program.ask("/style.css", f"If-None-Match: {etag}")
+    assert unchanged.status == 304 and unchanged.get("X-Frame-Options") == "SAMEORIGIN"
+    part = program.ask("/large.txt", "Range: bytes=1-2")
+    assert part.status == 206 and part.get("X-Request-Id") and part.get("Referrer-Policy")
+    assert program.stop() == 0
+    logged = [line.split() for line in program.output.splitlines()[1:]]
+    assert [line[:3] for line in logged[:3]] == [["127.0.0.1", "200", "/style.css"], ["127.0.0.1", "404", "/nowhere"],
+                                                 ["127.0.0.1", "200", "/status"]]
+    assert [line[3] for line in logged[:3]] == ids
+
+
+def test_careful_site_keeps_others_out(start):
+    program = start("careful_site", "0", SITE, "10.0.0.0/8")
+    refused = program.ask("/status")
+    assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get("X-Request-Id")
+    assert b"connections" not in refused.body and program.ask("/style.css").status == 200
+    broken = Program("careful_site", "0", str(SITE), "10.1.2.3/8", wait=False)
+    assert broken.wait() == 1 and broken.log().startswith('rules[0] is "10.1.2.3/8"; allowed are ')
+
+
 # parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output
 
 

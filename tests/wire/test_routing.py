@@ -175,3 +175,20 @@ def test_an_encoded_slash_separates_nothing(server):
     assert ask(server, "/value/1%2Fend").body == b"value value=[1/end] path=[1%2Fend]"
     assert ask(server, "/strict/rest/a%2Fb/c").body == b"rest value=[a/b/c] path=[a%2Fb/c]"
     assert ask(server, "/%2Fvalue/1").status == 404
+
+
+# ---- preflights ----
+
+
+def test_a_preflight_without_route_gets_the_middleware_of_the_route_it_asks_about(server):
+    def seen(target, *fields, method="OPTIONS"):
+        answer = ask(server, target, *fields, method=method)
+        return answer.status, answer.all("X-Seen-By")
+
+    asks = "Access-Control-Request-Method: "
+    assert seen("/outer/1/own", asks + "GET") == (204, ["exact", "outer", "late", "inner", "own", "own too"])
+    assert seen("/outer/1/own", asks + "HEAD") == seen("/outer/1/own", asks + "GET")
+    for fields in ([], [asks + "PUT"], [asks + "get"], [asks], [asks + "OPTIONS"]):
+        assert seen("/outer/1/own", *fields) == (204, ["exact"])
+    assert seen("/outer/1/none", asks + "GET") == (404, ["exact"])
+    assert seen("/outer/1/own", asks + "GET", method="DELETE") == (405, ["exact"])

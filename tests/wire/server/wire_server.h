@@ -76,6 +76,9 @@ int stop(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 /* routing.c: adds the hosts that test_routing.py asks. 0, or the first error. */
 int add_routing(uvhttp_router_t *router);
 
+/* guards.c: adds the hosts that test_guards.py asks. 0, or the first error. */
+int add_guards(uvhttp_server_t *server);
+
 /* later.c */
 int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);

@@ -1,0 +1,90 @@
+/* A folder of files for browsers, carefully: security headers and a request id on every answer, a page for this machine only, and a log on standard
+ * output that has the ids.
+ *
+ *     curl -i http://127.0.0.1:8080/style.css
+ *     curl -i http://127.0.0.1:8080/nowhere
+ *     curl -i http://127.0.0.1:8080/status
+ *
+ * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default 127.0.0.0/8)
+ */
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+/* What has to be freed behind the server; NULL: not there yet. */
+static struct {
+    uvhttp_request_ids_t *ids;
+    uvhttp_security_headers_t *headers;
+    uvhttp_address_rules_t *rules;
+    uvhttp_access_log_t *log;
+} site;
+
+static char message[256]; /* about an option that was refused */
+
+static int status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
+{
+    char text[128];
+    const uvhttp_stats_t *stats = uvhttp_server_stats(server);
+    snprintf(text, sizeof text, "%zu connections, your request is %s\n", stats->active_connections,
+             uvhttp_request_id(req));
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+static int make(const char *prefix)
+{
+    const uvhttp_address_rule_t rule = {prefix, true};
+    uvhttp_address_rules_config_t rules = {.rules = &rule, .rule_count = 1};
+    uvhttp_access_log_config_t log = {
+        .path = "-", .pattern = "{client} {status} {target} {request_id}", .flush_ms = 100};
+    int err = uvhttp_request_ids_new(&site.ids, NULL, message, sizeof message);
+    if (err == 0)
+        err = uvhttp_security_headers_new(&site.headers, NULL, message, sizeof message);
+    if (err == 0)
+        err = uvhttp_address_rules_new(&site.rules, &rules, message, sizeof message);
+    return err != 0 ? err : uvhttp_access_log_open(&site.log, &log);
+}
+
+static int build(uvhttp_server_t *server, const char *folder)
+{
+    const uvhttp_middleware_t local = {uvhttp_address_rules_handle_request, site.rules};
+    int err = uvhttp_server_use(server, uvhttp_request_ids_handle_request, site.ids);
+    if (err == 0)
+        err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, site.headers);
+    if (err == 0)
+        err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder});
+    if (err == 0)
+        err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "GET",
+                                                                                .pattern = "/status",
+                                                                                .handler = status,
+                                                                                .arg = server,
+                                                                                .middleware = &local,
+                                                                                .middleware_count = 1});
+    uvhttp_server_on_finished(server, uvhttp_access_log_finished, site.log);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    int err = make(argc > 3 ? argv[3] : "127.0.0.0/8");
+    if (err == 0)
+        err = build(server, argc > 2 ? argv[2] : "examples/site");
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    uvhttp_access_log_close(site.log);
+    uvhttp_address_rules_free(site.rules);
+    uvhttp_security_headers_free(site.headers);
+    uvhttp_request_ids_free(site.ids);
+    if (err)
+        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+    return err != 0;
+}

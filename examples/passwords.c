@@ -1,0 +1,72 @@
+/* Basic authentication: a page for everybody, one for those whose password is known, and a log on standard output that says who it was.
+ *
+ *     curl -i http://127.0.0.1:8080/
+ *     curl -i http://127.0.0.1:8080/private
+ *     curl -i -u "ada:engine no. 1" http://127.0.0.1:8080/private
+ *     curl -i -u ada:guess http://127.0.0.1:8080/private
+ *
+ * Usage: passwords [PORT] (open /private in a browser to see it ask)
+ */
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+/* In earnest these come from somewhere else; for hashed passwords see tokens.c, which decides by a function of its own. */
+static const uvhttp_auth_user_t users[] = {
+    {"ada",   "engine no. 1"},
+    {"grace", "nanoseconds" }
+};
+
+static int greet(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const char *user = uvhttp_auth_user(req);
+    char text[128];
+    snprintf(text, sizeof text, "Hello, %s\n", user != NULL ? user : "whoever you are");
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+static int add_routes(uvhttp_server_t *server, uvhttp_auth_t *auth)
+{
+    const uvhttp_middleware_t guard = {uvhttp_auth_handle_request, auth};
+    int err = uvhttp_server_route(server, "GET", "/", greet, NULL);
+    if (err == 0)
+        err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "GET",
+                                                                                .pattern = "/private",
+                                                                                .handler = greet,
+                                                                                .middleware = &guard,
+                                                                                .middleware_count = 1});
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_auth_t *auth = NULL;
+    uvhttp_access_log_t *log = NULL;
+    char message[256] = "";
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    int err = uvhttp_auth_new(
+        &auth, &(uvhttp_auth_config_t){.realm = "the engine room", .users = users, .user_count = 2}, message,
+        sizeof message);
+    if (err == 0)
+        err = add_routes(server, auth);
+    if (err == 0)
+        err = uvhttp_access_log_open(&log, &(uvhttp_access_log_config_t){.path = "-", .flush_ms = 100});
+    if (err == 0)
+        uvhttp_server_on_finished(server, uvhttp_access_log_finished, log);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    uvhttp_access_log_close(log);
+    uvhttp_auth_free(auth);
+    if (err)
+        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+    return err != 0;
+}

@@ -1,0 +1,225 @@
+/* The shipped middleware without memory: whichever allocation fails, nobody passes who should not, nothing is left behind, and what is answered
+ * as if nothing had happened has all its fields. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/stage.h"
+
+enum { MOST_ALLOCATIONS = 400, REQUESTS = 6 };
+
+static struct stage stage;
+static struct raw_client client;
+static size_t runs; /* of the handler */
+
+static struct guards {
+    uvhttp_request_ids_t *ids;
+    uvhttp_security_headers_t *headers;
+    uvhttp_cors_t *cors;
+    uvhttp_auth_t *auth;
+    uvhttp_address_rules_t *rules;
+} guards;
+
+static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *user = uvhttp_auth_user(request);
+    (void)arg;
+    runs++;
+    assert_non_null(user);
+    assert_string_equal(user, "good");
+    return uvhttp_response_send_text(response, 200, user);
+}
+
+static void work(void *arg)
+{
+    (void)arg;
+}
+
+static int decide(uvhttp_response_t *response, void *verdict)
+{
+    return uvhttp_auth_decide(response, verdict != NULL ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE);
+}
+
+/* Decides about "good" and "bad" on the pool, and about others at once. */
+static int check(uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_credentials_t *given,
+                 void *arg)
+{
+    static char accepted;
+    (void)request;
+    (void)arg;
+    if (strcmp(given->user, "good") != 0 && strcmp(given->user, "bad") != 0)
+        return UVHTTP_AUTH_REFUSE;
+    int err =
+        uvhttp_response_defer(response, work, decide, strcmp(given->user, "good") == 0 ? &accepted : NULL);
+    return err != 0 ? err : UVHTTP_AUTH_LATER;
+}
+
+static int make(void)
+{
+    static const uvhttp_address_rule_t local = {"127.0.0.1", true};
+    const uvhttp_allocator_t *allocator = &stage.heap.allocator;
+    guards = (struct guards){0};
+    int err = uvhttp_request_ids_new(
+        &guards.ids, &(uvhttp_request_ids_config_t){.trusted = true, .allocator = allocator}, NULL, 0);
+    if (err == 0)
+        err = uvhttp_security_headers_new(
+            &guards.headers, &(uvhttp_security_headers_config_t){.allocator = allocator}, NULL, 0);
+    if (err == 0)
+        err = uvhttp_cors_new(
+            &guards.cors,
+            &(uvhttp_cors_config_t){.origins = "https://a.b", .headers = "*", .allocator = allocator}, NULL,
+            0);
+    if (err == 0)
+        err = uvhttp_auth_new(&guards.auth,
+                              &(uvhttp_auth_config_t){.check_basic = check, .allocator = allocator}, NULL, 0);
+    if (err == 0)
+        err = uvhttp_address_rules_new(
+            &guards.rules,
+            &(uvhttp_address_rules_config_t){.rules = &local, .rule_count = 1, .allocator = allocator}, NULL,
+            0);
+    return err;
+}
+
+static int build(void)
+{
+    uvhttp_router_t *group = NULL;
+    int err = make();
+    if (err == 0)
+        err = uvhttp_server_use(stage.server, uvhttp_request_ids_handle_request, guards.ids);
+    if (err == 0)
+        err = uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, guards.headers);
+    if (err == 0)
+        err = uvhttp_server_use(stage.server, uvhttp_cors_handle_request, guards.cors);
+    if (err == 0)
+        err = uvhttp_router_group(uvhttp_server_router(stage.server), "", &group);
+    if (err == 0)
+        err = uvhttp_router_use(group, uvhttp_address_rules_handle_request, guards.rules);
+    if (err == 0)
+        err = uvhttp_router_use(group, uvhttp_auth_handle_request, guards.auth);
+    return err != 0 ? err : uvhttp_router_add_route(group, "/", handler);
+}
+
+static void clean(void)
+{
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    stage_turns(&stage, 10);
+    uvhttp_request_ids_free(guards.ids);
+    uvhttp_security_headers_free(guards.headers);
+    uvhttp_cors_free(guards.cors);
+    uvhttp_auth_free(guards.auth);
+    uvhttp_address_rules_free(guards.rules);
+}
+
+#define HEAD(method) method " / HTTP/1.1\r\nHost: h\r\nOrigin: https://a.b\r\nX-Request-Id: the-one\r\n"
+
+static const struct {
+    const char *request;
+    int status;
+    const char *field; /* that this answer has */
+} requests[REQUESTS] = {
+    {HEAD("GET") "Authorization: Basic Z29vZDp4\r\n\r\n",                                               200, "Content-Type"    },
+    {HEAD("GET") "Authorization: Basic YmFkOng=\r\n\r\n",                                               401, "WWW-Authenticate"},
+    {HEAD("GET") "Authorization: Basic bm9ib2R5Og==\r\n\r\n",                                           401, "WWW-Authenticate"},
+    {HEAD("GET") "\r\n",                                                                                401, "WWW-Authenticate"},
+    {HEAD("OPTIONS") "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x\r\n\r\n", 204,
+     "Access-Control-Allow-Headers"                                                                                            },
+    {"GET /nowhere HTTP/1.1\r\nHost: h\r\nOrigin: https://a.b\r\nX-Request-Id: the-one\r\n\r\n",        404,
+     "Content-Type"                                                                                                            },
+};
+
+static void assert_complete(const struct raw_answer *answer, const char *own)
+{
+    static const char *const fields[] = {"X-Request-Id",
+                                         "Content-Security-Policy",
+                                         "X-Content-Type-Options",
+                                         "X-Frame-Options",
+                                         "Permissions-Policy",
+                                         "Vary",
+                                         "Access-Control-Allow-Origin"};
+    char value[256];
+    assert_true(raw_answer_field(answer, own, value, sizeof(value)));
+    for (size_t i = 0; i < UVH_COUNT_OF(fields); i++) {
+        if (!raw_answer_field(answer, fields[i], value, sizeof(value)))
+            fail_msg("%s is missing in %.*s", fields[i], (int)answer->head_length, answer->head);
+    }
+    assert_true(raw_answer_field(answer, "X-Request-Id", value, sizeof(value)));
+    assert_string_equal(value, "the-one");
+}
+
+/* One request with the n-th allocation since the server listens failing. True when there was one to fail. */
+static bool ask(size_t index, size_t n, bool fail_on)
+{
+    stage_begin(&stage);
+    runs = 0;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(build(), 0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    stage_turns(&stage, 4);
+    fault_heap_arm(&stage.heap, n, fail_on);
+    raw_client_send_text(&client, requests[index].request);
+    size_t seen = stage_drive_answers(&stage, &client, 10000, 1), offset = 0;
+    bool failed = atomic_load(&stage.heap.failures) > 0;
+    fault_heap_arm(&stage.heap, 0, false);
+    struct raw_answer answer;
+    if (seen == 1 && raw_client_answer(&client, &offset, false, &answer)) {
+        if (answer.status == requests[index].status)
+            assert_complete(&answer, requests[index].field);
+        else
+            assert_true(failed && (answer.status == 503 || answer.status == 500));
+        assert_int_equal(answer.status == 200, requests[index].status == 200 && answer.status < 400);
+    } else {
+        assert_true(failed && client.ended);
+    }
+    assert_true(runs <= (requests[index].status == 200 ? 1 : 0));
+    raw_client_close(&client, false);
+    clean();
+    stage_end(&stage);
+    return failed;
+}
+
+static void nobody_passes_for_want_of_memory(void **state)
+{
+    (void)state;
+    for (size_t index = 0; index < REQUESTS; index++) {
+        assert_false(ask(index, 0, false));
+        for (int fail_on = 0; fail_on <= 1; fail_on++) {
+            size_t n = 1;
+            while (ask(index, n, fail_on != 0))
+                assert_true(++n < MOST_ALLOCATIONS);
+            assert_true(n > 1);
+        }
+    }
+}
+
+static void a_server_that_cannot_be_built_leaves_nothing(void **state)
+{
+    (void)state;
+    int err = UVHTTP_ENOMEM;
+    for (size_t n = 1; err != 0; n++) {
+        stage_begin(&stage);
+        assert_non_null(stage_new_server(&stage));
+        fault_heap_arm(&stage.heap, n, false);
+        err = build();
+        assert_true(err == 0 || err == UVHTTP_ENOMEM);
+        fault_heap_arm(&stage.heap, 0, false);
+        clean();
+        stage_end(&stage);
+        assert_true(n < MOST_ALLOCATIONS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_passes_for_want_of_memory),
+        cmocka_unit_test(a_server_that_cannot_be_built_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

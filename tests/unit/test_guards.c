@@ -1,0 +1,334 @@
+/* The options of CORS, authentication, request ids and security headers: what is refused, with the words that are said about it, and memory that
+ * runs out. What they do with requests is shown by tests/wire/test_guards.py and tests/faults/test_guards.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/auth.h>
+#include <uvhttp/cors.h>
+#include <uvhttp/error.h>
+#include <uvhttp/request_id.h>
+#include <uvhttp/security_headers.h>
+
+#include "base/compiler.h"
+#include "support/fault_heap.h"
+
+static struct fault_heap heap;
+static char message[512];
+
+static int set_up(void **state)
+{
+    (void)state;
+    fault_heap_init(&heap);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return atomic_load(&heap.live) == 0 ? 0 : -1;
+}
+
+/* `message` is what was said. */
+static void assert_said(int err, const char *beginning)
+{
+    assert_int_equal(err, UVHTTP_ECONFIG);
+    if (strncmp(message, beginning, strlen(beginning)) != 0)
+        fail_msg("said: %s\nwanted: %s", message, beginning);
+    assert_int_equal(atomic_load(&heap.live), 0);
+}
+
+static bool nobody(uvhttp_request_t *request, const char *origin, void *arg)
+{
+    (void)request;
+    (void)origin;
+    (void)arg;
+    return false;
+}
+
+/* ---- CORS ---- */
+
+static int new_cors(uvhttp_cors_config_t config)
+{
+    uvhttp_cors_t *cors;
+    config.allocator = &heap.allocator;
+    int err = uvhttp_cors_new(&cors, &config, message, sizeof(message));
+    assert_int_equal(cors == NULL, err != 0);
+    uvhttp_cors_free(cors);
+    return err;
+}
+
+static void origins_that_never_match_are_refused(void **state)
+{
+    (void)state;
+    static const char *const faulty[] = {
+        "https://example.com/",
+        "https://Example.com",
+        "HTTPS://example.com",
+        "https://example.com:443",
+        "http://example.com:80",
+        "http://example.com:",
+        "http://example.com:080",
+        "http://example.com:99999",
+        "example.com",
+        "//example.com",
+        "https://",
+        "https:/example.com",
+        "https://*",
+        "https://*.",
+        "https://*example.com",
+        "https://a.*.example.com",
+        "https://*.*.com",
+        "*.example.com",
+        "https://user@example.com",
+        "https://example.com/path",
+        "https://example.com?",
+        "https://*.example.com:443",
+        "Null",
+        "**",
+        "https://*.example.com/",
+    };
+    static const char *const fine[] = {
+        "https://example.com",
+        "http://localhost:3000",
+        "http://[::1]:8080",
+        "https://*.example.com",
+        "https://*.a.b:8443",
+        "null",
+        "capacitor://localhost",
+        "http://192.0.2.1",
+        "http://example.com:443",
+        "a://b, null  https://*.c.d,",
+        "*",
+        "",
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++) {
+        char wanted[128];
+        snprintf(wanted, sizeof(wanted), "origins is \"%s\"; allowed are ", faulty[i]);
+        assert_said(new_cors((uvhttp_cors_config_t){.origins = faulty[i]}), wanted);
+    }
+    for (size_t i = 0; i < UVH_COUNT_OF(fine); i++) {
+        if (new_cors((uvhttp_cors_config_t){.origins = fine[i]}) != 0)
+            fail_msg("%s: %s", fine[i], message);
+    }
+}
+
+static void what_browsers_would_refuse_is_refused(void **state)
+{
+    (void)state;
+    assert_said(new_cors((uvhttp_cors_config_t){.origins = "*", .credentials = true}),
+                "origins is \"*\"; browsers refuse \"*\" with credentials");
+    assert_said(new_cors((uvhttp_cors_config_t){.origins = "* https://a.b"}),
+                "origins is \"* https://a.b\"; with \"*\"");
+    assert_said(new_cors((uvhttp_cors_config_t){.origins = "*", .allow = nobody}),
+                "origins is \"*\"; with \"*\"");
+    assert_said(new_cors((uvhttp_cors_config_t){.credentials = true}),
+                "origins is \"\"; nobody would be let in");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .credentials = true, .exposed = "*"}),
+                "exposed is \"*\"; browsers take");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "A, b c\r\nd"}), "headers is ");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "*, A"}),
+                "headers is \"*, A\"; with \"*\"");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .methods = "GET;POST"}),
+                "methods is \"GET;POST\"; allowed");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86401}),
+                "max_age is 86401; allowed are 0 to 86400 seconds");
+    assert_int_equal(new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86400, .credentials = true}),
+                     0);
+    static char long_list[6000];
+    for (size_t i = 0; i + 2 < sizeof(long_list); i += 2)
+        memcpy(long_list + i, "a,", 3);
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .exposed = long_list}), "exposed is \"a,a,");
+    uvhttp_cors_t *cors;
+    assert_int_equal(uvhttp_cors_new(&cors, NULL, NULL, 0), UVHTTP_EINVAL);
+}
+
+/* ---- authentication ---- */
+
+static int check(uvhttp_request_t *request, uvhttp_response_t *response,
+                 const uvhttp_credentials_t *credentials, void *arg)
+{
+    (void)request;
+    (void)response;
+    (void)credentials;
+    (void)arg;
+    return UVHTTP_AUTH_REFUSE;
+}
+
+static int new_auth(uvhttp_auth_config_t config)
+{
+    uvhttp_auth_t *auth;
+    config.allocator = &heap.allocator;
+    int err = uvhttp_auth_new(&auth, &config, message, sizeof(message));
+    assert_int_equal(auth == NULL, err != 0);
+    uvhttp_auth_free(auth);
+    return err;
+}
+
+static int new_auth_for(const char *name, const char *password)
+{
+    uvhttp_auth_user_t users[] = {
+        {"ada", "lovelace"},
+        {name,  password  }
+    };
+    return new_auth((uvhttp_auth_config_t){.users = users, .user_count = 2});
+}
+
+static void users_that_nobody_could_be_are_refused(void **state)
+{
+    (void)state;
+    assert_said(new_auth_for("a:b", "x"), "users[1].name is \"a:b\"; ");
+    assert_said(new_auth_for("a\nb", "x"), "users[1].name is ");
+    assert_said(new_auth_for(NULL, "x"), "users[1].name is \"\"; ");
+    assert_said(new_auth_for("b", ""), "users[1].password is \"(not shown)\"; ");
+    assert_said(new_auth_for("b", NULL), "users[1].password is \"(not shown)\"; ");
+    assert_said(new_auth_for("b", "top\x7fsecret"), "users[1].password is \"(not shown)\"; ");
+    assert_null(strstr(message, "secret")); /* a message goes to a log */
+    assert_int_equal(new_auth_for("", "x:y"), 0);
+}
+
+static void other_options_of_authentication_are_checked(void **state)
+{
+    (void)state;
+    char realm[258];
+    memset(realm, '"', sizeof(realm)); /* each is two bytes when it is quoted */
+    realm[257] = '\0';
+    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = realm}), "realm is \"");
+    realm[256] = '\0';
+    assert_int_equal(
+        new_auth((uvhttp_auth_config_t){.check_basic = check, .check_bearer = check, .realm = realm}), 0);
+    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = "a\nb"}), "realm is \"");
+    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "a\"b"}),
+                "scope is \"a\"b\"");
+    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "\xc3\xa4"}), "scope is \"");
+    assert_said(new_auth((uvhttp_auth_config_t){.realm = "r"}), "check_basic is \"\"; nobody could pass");
+    static char scope[1100];
+    memset(scope, 's', 1025);
+    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope}), "scope is \"");
+    scope[1024] = '\0';
+    assert_int_equal(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope, .realm = realm}),
+                     0);
+    uvhttp_auth_t *auth;
+    assert_int_equal(uvhttp_auth_new(&auth, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_auth_new(&auth, &(uvhttp_auth_config_t){.user_count = 1}, NULL, 0),
+                     UVHTTP_EINVAL);
+}
+
+/* ---- request ids and security headers ---- */
+
+static int new_ids(uvhttp_request_ids_config_t config)
+{
+    uvhttp_request_ids_t *ids;
+    config.allocator = &heap.allocator;
+    int err = uvhttp_request_ids_new(&ids, &config, message, sizeof(message));
+    assert_int_equal(ids == NULL, err != 0);
+    uvhttp_request_ids_free(ids);
+    return err;
+}
+
+static int new_headers(uvhttp_security_headers_config_t config)
+{
+    uvhttp_security_headers_t *headers;
+    config.allocator = &heap.allocator;
+    int err = uvhttp_security_headers_new(&headers, &config, message, sizeof(message));
+    assert_int_equal(headers == NULL, err != 0);
+    uvhttp_security_headers_free(headers);
+    return err;
+}
+
+static void options_of_ids_and_headers_are_checked(void **state)
+{
+    (void)state;
+    assert_said(new_ids((uvhttp_request_ids_config_t){.header = "X Id"}), "header is \"X Id\"; ");
+    assert_said(new_ids((uvhttp_request_ids_config_t){.header = ""}), "header is \"\"; ");
+    assert_said(new_ids((uvhttp_request_ids_config_t){
+                    .header = "X234567890123456789012345678901234567890123456789012345678901234-"}),
+                "header is \"X2345");
+    assert_int_equal(new_ids((uvhttp_request_ids_config_t){
+                         .header = "X234567890123456789012345678901234567890123456789012345678901234"}),
+                     0);
+    assert_said(new_ids((uvhttp_request_ids_config_t){.max_length = 257}),
+                "max_length is 257; allowed are 1 to 256 bytes");
+    assert_int_equal(new_ids((uvhttp_request_ids_config_t){.max_length = 256}), 0);
+    assert_said(new_headers((uvhttp_security_headers_config_t){.referrer_policy = "a\r\nb"}),
+                "referrer_policy is ");
+    assert_said(new_headers((uvhttp_security_headers_config_t){.strict_transport_security = "a\n"}),
+                "strict_transport_security is ");
+    assert_int_equal(new_headers((uvhttp_security_headers_config_t){.permissions_policy = ""}), 0);
+}
+
+/* ---- memory ---- */
+
+static int new_each(int which)
+{
+    static const uvhttp_auth_user_t users[] = {
+        {"ada", "lovelace"},
+        {"bob", "builder" }
+    };
+    switch (which) {
+    case 0:
+        return new_cors((uvhttp_cors_config_t){
+            .origins = "https://a.b https://*.c.d", .headers = "A", .exposed = "B", .allow = nobody});
+    case 1:
+        return new_auth((uvhttp_auth_config_t){.users = users, .user_count = 2, .check_bearer = check});
+    case 2:
+        return new_ids((uvhttp_request_ids_config_t){0});
+    default:
+        return new_headers(
+            (uvhttp_security_headers_config_t){.permissions_policy = "a=()", .frame_options = "DENY"});
+    }
+}
+
+static void running_out_of_memory_leaves_nothing(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        size_t n = 0;
+        for (int err = UVHTTP_ENOMEM; err != 0;) {
+            fault_heap_arm(&heap, ++n, false);
+            err = new_each(which);
+            assert_true(err == 0 || err == UVHTTP_ENOMEM);
+            assert_int_equal(atomic_load(&heap.live), 0);
+        }
+        assert_true(n > 1);
+        fault_heap_arm(&heap, 0, false);
+    }
+}
+
+static void defaults_and_the_systems_memory_will_do(void **state)
+{
+    (void)state;
+    uvhttp_request_ids_t *ids;
+    uvhttp_security_headers_t *headers;
+    assert_int_equal(uvhttp_request_ids_new(&ids, NULL, NULL, 0), 0);
+    assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL, 0), 0);
+    uvhttp_request_ids_free(ids);
+    uvhttp_security_headers_free(headers);
+    uvhttp_request_ids_free(NULL);
+    uvhttp_security_headers_free(NULL);
+    uvhttp_cors_free(NULL);
+    uvhttp_auth_free(NULL);
+    /* What was not made lets nobody pass. */
+    assert_int_equal(uvhttp_cors_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_auth_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_request_ids_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_security_headers_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(origins_that_never_match_are_refused),    TEST(what_browsers_would_refuse_is_refused),
+        TEST(users_that_nobody_could_be_are_refused),  TEST(other_options_of_authentication_are_checked),
+        TEST(options_of_ids_and_headers_are_checked),  TEST(running_out_of_memory_leaves_nothing),
+        TEST(defaults_and_the_systems_memory_will_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
