@@ -25,7 +25,7 @@
  * UVHTTP_ENOMEM, NULL or 0.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
- * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
+ * upload.h and form_data.h (files from clients), multipart.h (forms as bytes), cookie.h, negotiate.h, event_hub.h and sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
  * config.h (limits), parser.h (the parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
@@ -36,6 +36,8 @@
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
+#include <uvhttp/event_hub.h>
+#include <uvhttp/form_data.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
@@ -47,5 +49,6 @@
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
 #include <uvhttp/types.h>
+#include <uvhttp/upload.h>
 
 #endif

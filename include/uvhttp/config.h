@@ -23,6 +23,7 @@ typedef struct uvhttp_config {
     size_t write_timeout;      /* without progress while a response is sent: closed */
     size_t linger_timeout;     /* for a client to notice a refusal before its connection is closed */
     size_t drain_timeout;      /* for open exchanges after uvhttp_server_stop: closed */
+    size_t event_heartbeat;    /* a stream of events without an event: a comment is sent; 0: none */
 
     /* What a request may measure */
     size_t max_target_size;     /* bytes of the request target: 414 */

@@ -152,6 +152,14 @@ void uvh_conn_close_if_done(struct uvh_conn *conn)
     conn->rx = UVH_RX_STOPPED;
 }
 
+/* The handler's turn, for as long as it likes. */
+static void set_waiting(struct uvh_conn *conn, bool progress)
+{
+    const struct uvhttp_response *response = &conn->exchange->base.response;
+    bool heartbeat = response->heartbeat && response->state == UVH_RESPONSE_BEGUN;
+    set_timeout(conn, heartbeat ? UVH_TIMEOUT_HEARTBEAT : UVH_TIMEOUT_WAIT, heartbeat && progress);
+}
+
 void uvh_conn_settle(struct uvh_conn *conn, bool progress)
 {
     if (conn->life == UVH_CONN_CLOSED)
@@ -174,7 +182,7 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         break;
     case UVH_RX_BODY:
         if (conn->exchange->base.request.body_paused) {
-            set_timeout(conn, UVH_TIMEOUT_WAIT, false);
+            set_waiting(conn, progress);
             watch(conn, UVH_WANT_NOTHING);
             break;
         }
@@ -182,7 +190,7 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     case UVH_RX_WAIT:
-        set_timeout(conn, UVH_TIMEOUT_WAIT, false);
+        set_waiting(conn, progress);
         watch(conn, keep_reading ? UVH_WANT_READ : UVH_WANT_NOTHING);
         break;
     case UVH_RX_STOPPED:
@@ -234,10 +242,23 @@ void uvh_conn_resume(struct uvh_conn *conn)
     uvh_conn_check(conn);
 }
 
+/* A failure is none of the handler's: without memory the next one may do, and a client that has gone closes the connection. */
+static void send_heartbeat(struct uvh_conn *conn)
+{
+    static const char comment[] = ":\n\n";
+    (void)uvh_conn_stream_write(&conn->exchange->base, (uvhttp_slice_t){comment, sizeof(comment) - 1});
+    uvh_conn_settle(conn, true);
+    uvh_conn_check(conn);
+}
+
 void uvh_conn_timed_out(struct uvh_conn *conn)
 {
     enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
     bool wants_request = class == UVH_TIMEOUT_HEADER || class == UVH_TIMEOUT_BODY;
+    if (class == UVH_TIMEOUT_HEARTBEAT) {
+        send_heartbeat(conn);
+        return;
+    }
     if (class != UVH_TIMEOUT_LINGER)
         conn->worker->counters.timeouts++;
     if (!wants_request) {

@@ -64,6 +64,9 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, uv_loo
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WRITE], config->write_timeout * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_LINGER], config->linger_timeout * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WAIT], UVH_TIMEOUT_NEVER);
+    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_HEARTBEAT], config->event_heartbeat == 0
+                                                                        ? UVH_TIMEOUT_NEVER
+                                                                        : config->event_heartbeat * seconds);
     uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_RESUME], UVH_TIMEOUT_NEVER);
     worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
                                                  .max_target = (uint32_t)config->max_target_size,

@@ -105,7 +105,7 @@ static void open_gate(void)
     uv_mutex_unlock(&gate_mutex);
 }
 
-static void wait_for_gate(void *arg)
+void wait_for_gate(void *arg)
 {
     (void)arg;
     uv_mutex_lock(&gate_mutex);

@@ -145,26 +145,43 @@ static const struct {
 
 /* Bodies in pieces, and what decides later. */
 static const uvhttp_route_t piece_routes[] = {
-    {.method = "GET",              .pattern = "/pieces-out",       .handler = pieces_out                        },
-    {.method = "GET",              .pattern = "/pulled",           .handler = pulled                            },
-    {.method = "GET",              .pattern = "/pieces-of-length", .handler = pieces_of_length                  },
-    {.method = "GET",              .pattern = "/begin-and-fail",   .handler = begin_and_fail                    },
-    {.method = "GET",              .pattern = "/trailers-out",     .handler = trailers_out                      },
-    {.method = "GET",              .pattern = "/early-hints",      .handler = early_hints                       },
-    {.method = "POST",             .pattern = "/pieces-digest",    .handler = pieces_digest,                      .flags = UVHTTP_ROUTE_STREAM},
+    {.method = "GET",              .pattern = "/pieces-out",                    .handler = pieces_out},
+    {.method = "GET",              .pattern = "/pulled",                        .handler = pulled},
+    {.method = "GET",              .pattern = "/pieces-of-length",              .handler = pieces_of_length},
+    {.method = "GET",              .pattern = "/begin-and-fail",                .handler = begin_and_fail},
+    {.method = "GET",              .pattern = "/trailers-out",                  .handler = trailers_out},
+    {.method = "GET",              .pattern = "/early-hints",                   .handler = early_hints},
+    {.method = "POST",             .pattern = "/pieces-digest",                 .handler = pieces_digest,.flags = UVHTTP_ROUTE_STREAM},
     {.method = "POST",
      .pattern = "/pieces-small",
      .handler = pieces_digest,
      .flags = UVHTTP_ROUTE_STREAM,
      .max_body_size = SMALL_BODY_LIMIT},
-    {.method = "POST", .pattern = "/pieces-echo",                            .handler = pieces_echo,                                                                         .flags = UVHTTP_ROUTE_STREAM},
+    {.method = "POST", .pattern = "/pieces-echo",                                         .handler = pieces_echo,.flags = UVHTTP_ROUTE_STREAM},
     {.method = "GET",   .pattern = "/pieces-go-on",.handler = pieces_go_on},
-    {.method = "GET",              .pattern = "/count-paused",                .handler = count_paused                                                      },
-    {.method = "GET",              .pattern = "/decide",     .handler = decide           },
-    {.method = "POST",              .pattern = "/form-field",           .handler = form_field                                  },
-    {.method = "GET",             .pattern = "/one-cookie",      .handler = one_cookie                   },
-    {.method = "GET",              .pattern = "/set-cookies",        .handler = set_cookies                          },
-    {.method = "GET",              .pattern = "/events",      .handler = events                     },
+    {.method = "GET",              .pattern = "/count-paused",                             .handler = count_paused},
+    {.method = "GET",              .pattern = "/decide",                  .handler = decide},
+    {.method = "POST",              .pattern = "/form-field",                        .handler = form_field},
+    {.method = "GET",             .pattern = "/one-cookie",                   .handler = one_cookie},
+    {.method = "GET",              .pattern = "/set-cookies",                     .handler = set_cookies},
+    {.method = "GET",              .pattern = "/events",                   .handler = events},
+    {.method = "PUT",              .pattern = "/upload/:name",                        .handler = upload,.flags = UVHTTP_ROUTE_STREAM},
+    {.method = "PUT",              .pattern = "/upload-whole/:name",                  .handler = upload},
+    {.method = "PUT",
+     .pattern = "/upload-small/:name",
+     .handler = upload,
+     .flags = UVHTTP_ROUTE_STREAM,
+     .max_body_size = SMALL_BODY_LIMIT},
+    {.method = "POST",                            .pattern = "/form-data",                                                         .handler = form_data,.flags = UVHTTP_ROUTE_STREAM},
+    {.method = "GET", .pattern = "/hub",                                         .handler = hub_listen},
+    {.method = "POST",.pattern = "/hub",.handler = hub_publish},
+    {.method = "GET",              .pattern = "/silent-events",                                        .handler = silent_events},
+    {.method = "POST",             .pattern = "/pieces-ticking",                                                              .handler = pieces_ticking, .flags = UVHTTP_ROUTE_STREAM},
+    {.method = "POST",
+     .pattern = "/pieces-answered-meanwhile",
+     .handler = pieces_answered_meanwhile,
+     .flags = UVHTTP_ROUTE_STREAM},
+    {.method = "GET",             .pattern = "/many-jobs",                .handler = many_jobs},
 };
 
 static int add_routes(uvhttp_server_t *server)
@@ -214,15 +231,25 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
     static const struct {
         const char *name;
         size_t offset;
-    } numbers[] = {NUMBER(max_connections),     NUMBER(listen_backlog),
-                   NUMBER(keep_alive_timeout),  NUMBER(header_timeout),
-                   NUMBER(body_timeout),        NUMBER(write_timeout),
-                   NUMBER(body_timeout),        NUMBER(linger_timeout),
-                   NUMBER(drain_timeout),       NUMBER(max_target_size),
-                   NUMBER(max_header_size),     NUMBER(max_header_count),
-                   NUMBER(max_body_size),       NUMBER(max_trailer_size),
-                   NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
-                   NUMBER(write_backlog),       NUMBER(buffer_size)};
+    } numbers[] = {NUMBER(max_connections),
+                   NUMBER(listen_backlog),
+                   NUMBER(keep_alive_timeout),
+                   NUMBER(header_timeout),
+                   NUMBER(body_timeout),
+                   NUMBER(write_timeout),
+                   NUMBER(body_timeout),
+                   NUMBER(linger_timeout),
+                   NUMBER(drain_timeout),
+                   NUMBER(event_heartbeat),
+                   NUMBER(max_target_size),
+                   NUMBER(max_header_size),
+                   NUMBER(max_header_count),
+                   NUMBER(max_body_size),
+                   NUMBER(max_trailer_size),
+                   NUMBER(max_chunk_extension),
+                   NUMBER(max_requests_per_connection),
+                   NUMBER(write_backlog),
+                   NUMBER(buffer_size)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
     if (strncmp(flag, "--", 2) != 0 || equals == NULL)
@@ -320,6 +347,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "wire_server: %s: %s\n", uvhttp_error_name(err), uvhttp_strerror(err));
     if (err == 0)
         (void)uv_run(&loop, UV_RUN_DEFAULT);
+    hub_release();
     uvhttp_server_free(app.server);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     busy = uv_loop_close(&loop);
