@@ -522,6 +522,17 @@ def test_a_body_that_goes_on_behind_the_answer_is_nobodys(start):
         connection.assert_closed()
 
 
+def test_a_body_that_goes_on_while_the_answer_leaves_is_nobodys(start):
+    server = start()
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("POST", "/pieces-answered-meanwhile?large", "Content-Length: 100000") + b"x" * 100_000)
+        server.ask("GET", "/open-gate")
+        later(server, "deferred", 1)
+        assert len(connection.response().body) == 8_000_000
+        connection.half_close()
+        connection.assert_closed()
+
+
 def test_any_number_of_jobs_takes_no_more_memory(start):
     server = start()
     assert server.ask("GET", "/many-jobs?count=10").body == b"all done"

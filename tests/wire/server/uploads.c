@@ -259,8 +259,12 @@ static int answer_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, const
     (void)data, (void)size, (void)arg;
     uvhttp_request_pause_body(req);
     int err = uvhttp_response_defer(res, wait_for_gate, job_over, NULL);
-    if (err == 0)
+    if (err == 0 && asks(req, "large")) {
+        static char large[8000000]; /* leaves when the client takes it */
+        err = uvhttp_response_send_static(res, 200, NULL, large, sizeof large);
+    } else if (err == 0) {
         err = uvhttp_response_send_text(res, 200, "meanwhile");
+    }
     uvhttp_request_resume_body(req); /* it is answered: this does nothing */
     return err;
 }
