@@ -297,7 +297,8 @@ def test_pitfall_every_number_of_the_config_is_used_and_tested(name):
     sources = [path for path in (ROOT / "src/server").glob("*.[ch]") if path.name not in ("config.c", "limits.h")]
     assert any(re.search(rf"config(\.|->){name}\b", path.read_text()) for path in sources), "no source reads it"
     tests = [*(ROOT / "tests/wire").glob("test_*.py"), *(ROOT / "tests/faults").glob("test_*.c")]
-    assert any(re.search(rf'\b{name}=|"{name}"|config->{name} = ', path.read_text()) for path in tests), "no test sets it"
+    option = "--" + name.replace("_", "-")
+    assert any(re.search(rf'\b{name}=|"({name}|{option})"|config->{name} = ', path.read_text()) for path in tests), "no test sets it"
 
 
 def test_port_in_use_is_an_error_with_a_name():
