@@ -93,6 +93,12 @@ static void write_blocks(void *arg)
     struct uvh_spool_block *block = spool->writing.first;
     while (block != NULL && spool->error == 0)
         spool->error = write_some(spool, block, &block);
+    bool hidden = false;
+    for (struct uvh_spool_file *file = spool->files; file != NULL; file = file->next)
+        hidden = hidden || file->name[0] != '\0';
+    if (spool->last &&
+        !hidden) /* nothing is left to be removed, so the exchange's end need not wait for a job */
+        uvh_store_close(&spool->store);
 }
 
 static void remove_files(void *arg)
@@ -133,6 +139,7 @@ static int start_job(struct uvh_spool *spool)
     spool->writing_size = spool->waiting_size;
     spool->waiting = (struct uvh_spool_blocks){NULL, NULL};
     spool->waiting_size = 0;
+    spool->last = spool->ended;
     int err = uvhttp_response_defer(spool->response, write_blocks, job_done, spool);
     spool->busy = err == 0;
     return err;

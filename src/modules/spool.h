@@ -55,6 +55,7 @@ struct uvh_spool {
     int error;
     bool busy;   /* a job runs */
     bool ended;  /* nothing more comes: what waits is written, however little it is */
+    bool last;   /* the job is the last one */
     bool paused; /* the body is, by us */
 };
 
