@@ -93,11 +93,12 @@ static void write_blocks(void *arg)
     struct uvh_spool_block *block = spool->writing.first;
     while (block != NULL && spool->error == 0)
         spool->error = write_some(spool, block, &block);
+    if (!spool->last) /* the loop may be adding files */
+        return;
     bool hidden = false;
     for (struct uvh_spool_file *file = spool->files; file != NULL; file = file->next)
         hidden = hidden || file->name[0] != '\0';
-    if (spool->last &&
-        !hidden) /* nothing is left to be removed, so the exchange's end need not wait for a job */
+    if (!hidden) /* nothing is left to be removed: the exchange's end need not wait for a job */
         uvh_store_close(&spool->store);
 }
 
