@@ -1,7 +1,10 @@
 """Bodies in pieces, in both directions: framing, back-pressure, ends that come too early, and what middleware sees of responses."""
 
+import json
+
 import pytest
 import raw
+from test_clients import installed, run
 from test_http1_bodies import fnv
 from wire_server import eventually
 
@@ -551,3 +554,17 @@ def test_output_grows_behind_a_full_socket(start):
         assert server.stats()["heap_peak"] > 1_000_000
         assert connection.response().body == raw.pattern(8_000_000)
         assert connection.ask().body == b"Hello, world\n"
+
+
+def test_node_sees_hints_and_trailers(server):
+    script = """
+        import http from 'node:http';
+        const ask = (path, seen = []) => new Promise((resolve, reject) => http.get(process.argv[1] + path, (answer) => {
+            answer.resume();
+            answer.on('end', () => resolve([answer.statusCode, seen, answer.trailers]));
+        }).on('information', (hint) => seen.push([hint.statusCode, hint.headers.link])).on('error', reject));
+        console.log(JSON.stringify([await ask('/early-hints'), await ask('/trailers-out')]));"""
+    answer = run(installed("node", "nodejs"), "--input-type=module", "-e", script, f"http://127.0.0.1:{server.port}")
+    hinted, trailed = json.loads(answer)
+    assert hinted == [200, [[103, "</style.css>; rel=preload"]], {}]
+    assert trailed == [200, [], {"x-early": "set before", "x-sum": "42"}]
