@@ -6,7 +6,7 @@
  *     }
  *
  * in a route with UVHTTP_ROUTE_STREAM. Writing happens on libuv's thread pool; a client that sends more quickly than the disk takes is held back, so an upload
- * costs about 300 KiB of memory whatever its size. The file has a hidden name (".uvhttp-....part") in the same folder until it is complete, and is
+ * costs at most about 350 KiB of memory whatever its size. The file has a hidden name (".uvhttp-....part") in the same folder until it is complete, and is
  * removed when it does not get there: the client leaves, is refused, the disk is full, the server stops. Only a process that is killed
  * leaves such files behind; remove them before it starts again. */
 #ifndef UVHTTP_UPLOAD_H

@@ -56,7 +56,7 @@ static void end_stream(struct subscriber *one)
     (void)uvhttp_response_end(response); /* it may have ended already */
 }
 
-/* Calls `visit` for those that were there at the beginning and are still there when their turn comes. */
+/* Calls `visit` for all that are there when their turn comes, which includes those that have come meanwhile. */
 static void for_each(uvhttp_event_hub_t *hub, void (*visit)(struct subscriber *one, uvhttp_slice_t bytes),
                      uvhttp_slice_t bytes)
 {

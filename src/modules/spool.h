@@ -59,7 +59,7 @@ struct uvh_spool {
     bool paused; /* the body is, by us */
 };
 
-/* The memory of the upper five must be set, all else zero. From now on the exchange's end removes what is left.
+/* All up to `told` is set, the rest zero. From now on the exchange's end removes what is left.
  * UVHTTP_ENOMEM; UVHTTP_EINVAL when the exchange has a spool already. */
 int uvh_spool_begin(struct uvh_spool *spool);
 
