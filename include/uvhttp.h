@@ -25,7 +25,7 @@
  * UVHTTP_ENOMEM, NULL or 0.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, config.h (limits), error.h.
- * Bodies: multipart.h, sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
+ * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
  * Middleware: cors.h, auth.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h.
  * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
@@ -41,6 +41,8 @@
 #include <uvhttp/cookie.h>
 #include <uvhttp/cors.h>
 #include <uvhttp/error.h>
+#include <uvhttp/event_hub.h>
+#include <uvhttp/form_data.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
@@ -58,5 +60,6 @@
 #include <uvhttp/static.h>
 #include <uvhttp/stream.h>
 #include <uvhttp/types.h>
+#include <uvhttp/upload.h>
 
 #endif

@@ -24,6 +24,7 @@ typedef struct uvhttp_config {
     size_t handler_timeout; /* from the whole request to the beginning of the response: 503; 0 = no limit */
     size_t linger_timeout;  /* for a client to notice a refusal before its connection is closed */
     size_t drain_timeout;   /* for open exchanges after uvhttp_server_stop: closed */
+    size_t event_heartbeat; /* a stream of events without an event: a comment is sent; 0: none */
 
     /* What a request may measure */
     size_t max_target_size;     /* bytes of the request target: 414 */

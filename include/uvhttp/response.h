@@ -115,7 +115,8 @@ UVHTTP_EXPORT int uvhttp_response_send_pulled(uvhttp_response_t *response, int s
 UVHTTP_EXPORT void uvhttp_response_resume_pull(uvhttp_response_t *response);
 
 /* Begins a stream of server-sent events: 200 with text/event-stream, which nobody may store. What the client saw last stands in the
- * request's Last-Event-ID. Errors as for begin. */
+ * request's Last-Event-ID. While nothing is sent for `event_heartbeat` seconds, a comment goes out, which clients ignore: proxies keep the
+ * connection, and a client that has gone is noticed. So what is sent behind it has to be whole events. Errors as for begin. */
 UVHTTP_EXPORT int uvhttp_response_begin_events(uvhttp_response_t *response);
 
 /* Sends one event behind it (uvhttp/sse.h says what it may hold: one with nothing but an empty comment is a heartbeat). Errors as for write, and
@@ -216,6 +217,12 @@ typedef void (*uvhttp_work_cb)(void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
                                         void *arg);
+
+/* Runs `work(arg)` on libuv's thread pool to put something away that the exchange leaves behind: files to close or to remove. Unlike defer it may be called
+ * as long as the response is there, whatever has become of it: behind the answer, in the abort callback, and in the `release` of
+ * uvhttp_request_attach. Exchange and server live until it has run, and nobody is told. When memory runs out it runs at once,
+ * on the loop. Does nothing without `work`. */
+UVHTTP_EXPORT void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg);
 
 /* The request this response answers, and the server both belong to. */
 UVHTTP_EXPORT uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response);

@@ -62,6 +62,7 @@ struct uvhttp_response {
     bool close_after;
     bool sending;     /* the hooks are at work: fields may change, nothing may be sent */
     bool wants_drain; /* a piece was refused: tell when there is room */
+    bool heartbeat;   /* a stream of events: a comment goes out when nothing else does */
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* the newest first */

@@ -185,6 +185,17 @@ static void settle_stream(struct uvh_conn *conn, bool progress)
     watch(conn, (reads ? UVH_WANT_READ : 0u) | (writes ? UVH_WANT_WRITE : 0u));
 }
 
+/* The handler's turn: until it answers, then for as long as it likes. */
+static void set_waiting(struct uvh_conn *conn, bool progress)
+{
+    const struct uvhttp_response *response = &conn->exchange->base.response;
+    bool heartbeat = response->heartbeat && response->state == UVH_RESPONSE_BEGUN;
+    if (heartbeat)
+        set_timeout(conn, UVH_TIMEOUT_HEARTBEAT, progress);
+    else
+        set_timeout(conn, uvhttp_response_open(response) ? UVH_TIMEOUT_HANDLER : UVH_TIMEOUT_WAIT, false);
+}
+
 void uvh_conn_settle(struct uvh_conn *conn, bool progress)
 {
     if (conn->life == UVH_CONN_CLOSED)
@@ -213,7 +224,7 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         break;
     case UVH_RX_BODY:
         if (conn->exchange->base.request.body_paused) {
-            set_timeout(conn, UVH_TIMEOUT_WAIT, false);
+            set_waiting(conn, progress);
             watch(conn, UVH_WANT_NOTHING);
             break;
         }
@@ -221,10 +232,7 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     case UVH_RX_WAIT:
-        set_timeout(conn,
-                    uvhttp_response_open(&conn->exchange->base.response) ? UVH_TIMEOUT_HANDLER
-                                                                         : UVH_TIMEOUT_WAIT,
-                    false);
+        set_waiting(conn, progress);
         watch(conn, keep_reading ? UVH_WANT_READ : UVH_WANT_NOTHING);
         break;
     case UVH_RX_STREAM: /* see above */
@@ -304,9 +312,22 @@ static void refuse_late_answer(struct uvh_conn *conn)
                        "the answer took too long to make");
 }
 
+/* A failure is none of the handler's: without memory the next one may do, and a client that has gone closes the connection. */
+static void send_heartbeat(struct uvh_conn *conn)
+{
+    static const char comment[] = ":\n\n";
+    (void)uvh_conn_pieces_write(&conn->exchange->base, (uvhttp_slice_t){comment, sizeof(comment) - 1});
+    uvh_conn_settle(conn, true);
+    uvh_conn_check(conn);
+}
+
 void uvh_conn_timed_out(struct uvh_conn *conn)
 {
     enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
+    if (class == UVH_TIMEOUT_HEARTBEAT) {
+        send_heartbeat(conn);
+        return;
+    }
     if (class != UVH_TIMEOUT_LINGER)
         conn->worker->counters.timeouts++;
     switch (class) {

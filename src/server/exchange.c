@@ -27,6 +27,9 @@ void uvh_exchange_let_go(struct uvh_exchange *exchange)
     if (!exchange->finished || exchange->holders > 0)
         return;
     uvh_request_release(&exchange->request);
+    if (exchange->holders >
+        0) /* what was attached is cleaned up on the thread pool: once more when that is done */
+        return;
     exchange->protocol->released(exchange);
 }
 
@@ -330,30 +333,59 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     uvh_exchange_let_go(exchange);
 }
 
-/* One job on the thread pool. Lives in the exchange's arena. */
-struct job {
+/* One job on the thread pool. Lives in the exchange's arena, and is used again, so that a body may pass through any number of jobs. */
+struct uvh_job {
     uv_work_t work;
     struct uvh_exchange *exchange;
+    struct uvh_job *next; /* of the spare ones */
     uvhttp_work_cb run;
-    uvhttp_done_cb done;
+    uvhttp_done_cb done; /* NULL: nobody needs to know */
     void *arg;
 };
 
 static void job_run(uv_work_t *work)
 {
-    struct job *job = UVH_CONTAINER_OF(work, struct job, work);
+    struct uvh_job *job = UVH_CONTAINER_OF(work, struct uvh_job, work);
     job->run(job->arg);
+}
+
+static void keep_spare(struct uvh_exchange *exchange, struct uvh_job *job)
+{
+    job->next = exchange->spare_jobs;
+    exchange->spare_jobs = job;
 }
 
 static void job_done(uv_work_t *work, int status)
 {
-    struct job *job = UVH_CONTAINER_OF(work, struct job, work);
+    struct uvh_job *job = UVH_CONTAINER_OF(work, struct uvh_job, work);
     struct uvh_exchange *exchange = job->exchange;
+    uvhttp_done_cb done = job->done;
+    void *arg = job->arg;
     (void)status; /* never cancelled */
-    int result = job->done(&exchange->response, job->arg);
-    uvh_exchange_conclude(exchange,
-                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
+    keep_spare(exchange, job);
+    if (done != NULL) {
+        int result = done(&exchange->response, arg);
+        uvh_exchange_conclude(exchange,
+                              result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
+    }
     uvh_exchange_let_go(exchange);
+}
+
+/* Hands a job to the thread pool, which holds the exchange meanwhile. 0, UVHTTP_ENOMEM or libuv's code. */
+static int start_job(struct uvh_exchange *exchange, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
+{
+    struct uvh_job *job = exchange->spare_jobs;
+    if (job != NULL)
+        exchange->spare_jobs = job->next;
+    else if ((job = uvh_arena_alloc(&exchange->arena, sizeof(*job))) == NULL)
+        return UVHTTP_ENOMEM;
+    *job = (struct uvh_job){.exchange = exchange, .run = work, .done = done, .arg = arg};
+    int err = uv_queue_work(exchange->worker->loop, &job->work, job_run, job_done);
+    if (err == 0)
+        uvh_exchange_hold(exchange);
+    else
+        keep_spare(exchange, job);
+    return err;
 }
 
 int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
@@ -363,14 +395,16 @@ int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvht
         return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
     if (work == NULL || done == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
-    struct job *job = uvh_arena_alloc(&exchange->arena, sizeof(*job));
-    if (job == NULL)
-        return UVHTTP_ENOMEM;
-    *job = (struct job){.exchange = exchange, .run = work, .done = done, .arg = arg};
-    int err = uv_queue_work(exchange->worker->loop, &job->work, job_run, job_done);
-    if (err == 0)
-        uvh_exchange_hold(exchange);
-    return err;
+    return start_job(exchange, work, done, arg);
+}
+
+void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    if (work == NULL)
+        return;
+    if (uvh_blocking_is(exchange) || start_job(exchange, work, NULL, arg) != 0)
+        work(arg);
 }
 
 const char *uvhttp_request_client_address(uvhttp_request_t *request)
@@ -432,10 +466,13 @@ void uvhttp_request_pause_body(uvhttp_request_t *request)
 void uvhttp_request_resume_body(uvhttp_request_t *request)
 {
     struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+    unsigned char state = exchange->response.state;
     if (!request->body_paused)
         return;
     request->body_paused = false;
-    if (request->on_body != NULL && !exchange->finished)
+    /* Behind the answer nobody takes it any more: the connection ends, or what is left has been used up. */
+    bool wanted = state == UVH_RESPONSE_OPEN || state == UVH_RESPONSE_BEGUN;
+    if (request->on_body != NULL && wanted)
         exchange->protocol->read_body(exchange);
 }
 

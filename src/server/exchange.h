@@ -56,14 +56,15 @@ struct uvh_exchange {
     struct uvhttp_request request;
     struct uvhttp_response response;
     char *peer_text;
-    uint64_t began;   /* the turn in which the head was complete (uvh_watch); 0: there never was one */
-    uint64_t sent;    /* bytes of the response handed to the protocol's output */
-    unsigned holders; /* handlers and senders on the stack, jobs on the thread pool */
-    uint32_t next_middleware; /* index of the one whose turn is next */
-    bool handled;             /* the middleware is through: it is the handler's */
-    bool deciding;            /* a middleware has returned without an answer: it may proceed later */
-    bool finished;            /* nothing more will be sent: goes with the last holder */
-    struct uvh_match match;   /* last: it is large, and the router sets what counts */
+    uint64_t began; /* the turn in which the head was complete (uvh_watch); 0: there never was one */
+    uint64_t sent;  /* bytes of the response handed to the protocol's output */
+    struct uvh_job *spare_jobs; /* that have run: the next ones use their memory */
+    unsigned holders;           /* handlers and senders on the stack, jobs on the thread pool */
+    uint32_t next_middleware;   /* index of the one whose turn is next */
+    bool handled;               /* the middleware is through: it is the handler's */
+    bool deciding;              /* a middleware has returned without an answer: it may proceed later */
+    bool finished;              /* nothing more will be sent: goes with the last holder */
+    struct uvh_match match;     /* last: it is large, and the router sets what counts */
 };
 
 /* Prepares an exchange whose memory is zeroed up to `match`. */

@@ -16,6 +16,7 @@
     X(handler_timeout, 0, 0, 86400, "seconds", 503)                 \
     X(linger_timeout, 5, 1, 3600, "seconds", 0)                     \
     X(drain_timeout, 30, 0, 86400, "seconds", 0)                    \
+    X(event_heartbeat, 15, 0, 86400, "seconds", 0)                  \
     X(max_target_size, 8192, 16, 1048576, "bytes", 414)             \
     X(max_header_size, 16384, 128, 1048576, "bytes", 431)           \
     X(max_header_count, 100, 1, 4096, "fields", 431)                \

@@ -10,7 +10,13 @@ enum { USUAL_EVENT = 1024 }; /* up to this size an event is put together on the 
 int uvhttp_response_begin_events(uvhttp_response_t *response)
 {
     int err = uvhttp_response_set_header(response, "Cache-Control", "no-store");
-    return err != 0 ? err : uvhttp_response_begin(response, 200, "text/event-stream", UVHTTP_LENGTH_UNKNOWN);
+    if (err != 0)
+        return err;
+    response->heartbeat = true; /* before the head leaves, for then the connection's timeout is set */
+    err = uvhttp_response_begin(response, 200, "text/event-stream", UVHTTP_LENGTH_UNKNOWN);
+    if (err != 0)
+        response->heartbeat = false;
+    return err;
 }
 
 int uvhttp_response_send_event(uvhttp_response_t *response, const uvhttp_sse_event_t *event)

@@ -90,7 +90,6 @@ static int add_lengths(const uvhttp_route_info_t *route, void *arg)
 static int init_timeouts(struct uvh_worker *worker)
 {
     const uvhttp_config_t *config = &worker->server->config;
-    const uint64_t seconds = 1000;
     size_t most = UVH_TIMEOUT_CLASSES;
     uvhttp_router_each(worker->server->router, count_lengths, &most);
     if (worker->timeouts != NULL) /* an attempt before has failed behind this */
@@ -98,15 +97,25 @@ static int init_timeouts(struct uvh_worker *worker)
     worker->timeouts = uvh_alloc(worker->server->allocator, most * sizeof(*worker->timeouts));
     if (worker->timeouts == NULL)
         return UVHTTP_ENOMEM;
-    uint64_t handler = config->handler_timeout == 0 ? UVH_TIMEOUT_NEVER : config->handler_timeout * seconds;
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_IDLE], config->keep_alive_timeout * seconds);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_HEADER], config->header_timeout * seconds);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_BODY], config->body_timeout * seconds);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WRITE], config->write_timeout * seconds);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_HANDLER], handler);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_LINGER], config->linger_timeout * seconds);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_WAIT], UVH_TIMEOUT_NEVER);
-    uvh_timeout_list_init(&worker->timeouts[UVH_TIMEOUT_RESUME], UVH_TIMEOUT_NEVER);
+    const struct {
+        enum uvh_timeout_class class;
+        size_t seconds; /* 0: never */
+    } classes[] = {
+        {UVH_TIMEOUT_IDLE,      config->keep_alive_timeout},
+        {UVH_TIMEOUT_HEADER,    config->header_timeout    },
+        {UVH_TIMEOUT_BODY,      config->body_timeout      },
+        {UVH_TIMEOUT_WRITE,     config->write_timeout     },
+        {UVH_TIMEOUT_HANDLER,   config->handler_timeout   },
+        {UVH_TIMEOUT_LINGER,    config->linger_timeout    },
+        {UVH_TIMEOUT_WAIT,      0                         },
+        {UVH_TIMEOUT_HEARTBEAT, config->event_heartbeat   },
+        {UVH_TIMEOUT_RESUME,    0                         },
+    };
+    _Static_assert(UVH_COUNT_OF(classes) == UVH_TIMEOUT_CLASSES, "each class has its list");
+    for (size_t i = 0; i < UVH_TIMEOUT_CLASSES; i++)
+        uvh_timeout_list_init(&worker->timeouts[classes[i].class], classes[i].seconds == 0
+                                                                       ? UVH_TIMEOUT_NEVER
+                                                                       : classes[i].seconds * (uint64_t)1000);
     struct route_timeouts found = {worker->timeouts + UVH_TIMEOUT_CLASSES, 0};
     uvhttp_router_each(worker->server->router, add_lengths, &found);
     worker->timeout_count = UVH_TIMEOUT_CLASSES + found.count;

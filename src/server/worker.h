@@ -25,10 +25,11 @@ enum uvh_timeout_class {
     UVH_TIMEOUT_HEADER,   /* a head has begun */
     UVH_TIMEOUT_BODY,
     UVH_TIMEOUT_WRITE,
-    UVH_TIMEOUT_HANDLER, /* a handler has the request and has not answered */
-    UVH_TIMEOUT_LINGER,  /* refused; the client may still be sending */
-    UVH_TIMEOUT_WAIT,    /* a handler makes the response, or has paused the body: never expires */
-    UVH_TIMEOUT_RESUME,  /* has work to do in the next loop turn */
+    UVH_TIMEOUT_HANDLER,   /* a handler has the request and has not answered */
+    UVH_TIMEOUT_LINGER,    /* refused; the client may still be sending */
+    UVH_TIMEOUT_WAIT,      /* a handler makes the response, or has paused the body: never expires */
+    UVH_TIMEOUT_HEARTBEAT, /* the same, of a stream of events: a comment is due */
+    UVH_TIMEOUT_RESUME,    /* has work to do in the next loop turn */
     UVH_TIMEOUT_CLASSES
 };
 

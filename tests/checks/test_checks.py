@@ -340,9 +340,25 @@ def test_a_library_that_is_not_built_is_told(project):
     assert "libuvhttp.so: not built" in output
 
 
+PITFALLS = "# Pitfalls\n\n| what | test |\n|---|---|\n| One | `tests/unit/test_one.c::one_works` |\n| Two | `tests/wire/test_two.py::test_pitfall_two` |\n"
+
+
+@pytest.mark.parametrize("name, text, words", [
+    ("docs/pitfalls.md", PITFALLS + "| Three | `tests/unit/test_one.c::gone` |\n", ["there is no test tests/unit/test_one.c::gone"]),
+    ("docs/pitfalls.md", PITFALLS + "| Three | `tests/unit/test_gone.c::one_works` |\n", ["there is no test tests/unit/test_gone.c::one_works"]),
+    ("docs/pitfalls.md", PITFALLS + "| Three | later |\n", ["md:7", "names no test"]),
+    ("tests/wire/test_two.py", "def test_pitfall_two():\n    pass\n\n\ndef test_pitfall_three():\n    pass\n", ["test_pitfall_three does not stand in"]),
+])
+def test_pitfalls_without_their_test_are_refused(project, name, text, words):
+    write(project, "tests/unit/test_one.c", "static void one_works(void **state)\n{\n    (void)state;\n}\n")
+    write(project, "tests/wire/test_two.py", "def test_pitfall_two():\n    pass\n")
+    write(project, "docs/pitfalls.md", PITFALLS)
+    assert_refused(project, "pitfalls", name, text, *words)
+
+
 def test_every_check_has_a_test_here():
     names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
-    assert names == {"layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols"}
+    assert names == {"layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols", "pitfalls"}
 
 
 def test_check_fails_when_one_check_fails(project):

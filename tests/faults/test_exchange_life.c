@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,6 +76,56 @@ static int deferred(uvhttp_request_t *request, uvhttp_response_t *response, void
     return uvhttp_response_defer(response, wait_at_gate, after_gate, &gate);
 }
 
+/* What an exchange leaves behind to be put away; lies in its memory. */
+struct left_behind {
+    uvhttp_response_t *response;
+    char text[16];
+};
+
+static atomic_int cleaned;
+static bool starving; /* nothing is left in the exchange's memory for a job */
+
+static void clean(void *arg)
+{
+    const struct left_behind *left = arg;
+    uv_sem_wait(&gate);
+    cleaned += strcmp(left->text, "still there") == 0;
+}
+
+static void clean_at_the_end(void *data)
+{
+    struct left_behind *left = data;
+    uvhttp_response_clean_up(left->response, clean, left);
+}
+
+static void clean_when_aborted(uvhttp_response_t *response, void *arg)
+{
+    aborts++;
+    while (starving && uvhttp_request_allocate(uvhttp_response_request(response), 16) != NULL)
+        continue;
+    int before = atomic_load(&cleaned);
+    uvhttp_response_clean_up(response, clean, arg);
+    assert_int_equal(atomic_load(&cleaned), before + starving);
+}
+
+/* Answers when it is asked for "/cleaning?answer". */
+static int cleaning(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const char key;
+    struct left_behind *left = uvhttp_request_allocate(request, sizeof(*left));
+    (void)arg;
+    waiting++;
+    *left = (struct left_behind){.response = response, .text = "still there"};
+    uvhttp_response_on_abort(response, clean_when_aborted, left);
+    assert_int_equal(uvhttp_request_attach(request, &key, left, clean_at_the_end), 0);
+    if (uvhttp_request_query(request, "answer") == NULL)
+        return 0;
+    int err = uvhttp_response_send_text(response, 200, "hello");
+    uvhttp_response_clean_up(response, clean, left);
+    uvhttp_response_clean_up(response, NULL, left);
+    return err;
+}
+
 /* ---- beginning and ending ---- */
 
 static void begin_unheard(void)
@@ -85,6 +136,7 @@ static void begin_unheard(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/never", never, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/deferred", deferred, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/cleaning", cleaning, NULL), 0);
 }
 
 static void begin(void)
@@ -328,6 +380,86 @@ static void a_job_whose_client_has_gone_is_done_all_the_same(void **state)
     uv_sem_destroy(&gate);
 }
 
+/* The gate lets all jobs through; `count` have run when the server has ended. */
+static void assert_cleaned(int count)
+{
+    for (int i = 0; i < count; i++)
+        uv_sem_post(&gate);
+    end();
+    assert_int_equal(atomic_load(&cleaned), count);
+    uv_sem_destroy(&gate);
+}
+
+static void begin_cleaning(void)
+{
+    begin();
+    cleaned = 0;
+    starving = false;
+    assert_int_equal(uv_sem_init(&gate, 0), 0);
+}
+
+static void an_exchange_stays_until_it_has_been_cleaned_up(void **state)
+{
+    (void)state;
+    begin_cleaning();
+    ask(&client, "/cleaning?answer");
+    assert_answer(&client, "hello");
+    ask(&client, "/");
+    for (int turn = 0; turn < 20; turn++) {
+        raw_client_step(&client, 100);
+        stage_turn(&stage);
+    }
+    assert_int_equal(client.received,
+                     0); /* the next one waits, since memory and connection are still in use */
+    uv_sem_post(&gate);
+    uv_sem_post(&gate);
+    assert_answer(&client, "hello");
+    end();
+    assert_int_equal(atomic_load(&cleaned), 2);
+    uv_sem_destroy(&gate);
+}
+
+static void cleaning_up_when_the_client_has_gone(void **state)
+{
+    (void)state;
+    begin_cleaning();
+    ask(&client, "/cleaning");
+    stage_drive(&stage, &client, 100, is_waiting, NULL);
+    raw_client_close(&client, true);
+    stage_drive(&stage, &client, 100, was_told, NULL);
+    assert_cleaned(2);
+    assert_int_equal(aborts, 1);
+}
+
+static void cleaning_up_when_the_server_is_freed(void **state)
+{
+    (void)state;
+    begin_cleaning();
+    ask(&client, "/cleaning");
+    stage_drive(&stage, &client, 100, is_waiting, NULL);
+    free_server();
+    assert_cleaned(2);
+    assert_int_equal(aborts, 1);
+}
+
+static void cleaning_up_without_memory_happens_at_once(void **state)
+{
+    (void)state;
+    begin_cleaning();
+    ask(&client, "/cleaning");
+    stage_drive(&stage, &client, 100, is_waiting, NULL);
+    uv_sem_post(&gate);
+    uv_sem_post(&gate);
+    starving = true;
+    fault_heap_arm(&stage.heap, 1, true);
+    raw_client_close(&client, true);
+    stage_drive(&stage, &client, 100, was_told, NULL);
+    fault_heap_arm(&stage.heap, 0, false);
+    end();
+    assert_int_equal(atomic_load(&cleaned), 2);
+    uv_sem_destroy(&gate);
+}
+
 static void a_client_that_ends_its_side_is_answered_later_too(void **state)
 {
     (void)state;
@@ -373,6 +505,10 @@ int main(void)
         cmocka_unit_test(abort_is_told_once_when_the_client_resets),
         cmocka_unit_test(abort_is_not_told_once_it_is_answered),
         cmocka_unit_test(a_job_whose_client_has_gone_is_done_all_the_same),
+        cmocka_unit_test(an_exchange_stays_until_it_has_been_cleaned_up),
+        cmocka_unit_test(cleaning_up_when_the_client_has_gone),
+        cmocka_unit_test(cleaning_up_when_the_server_is_freed),
+        cmocka_unit_test(cleaning_up_without_memory_happens_at_once),
         cmocka_unit_test(a_client_that_ends_its_side_is_answered_later_too),
         cmocka_unit_test(a_client_that_resets_with_requests_at_hand_is_no_failure),
     };

@@ -388,3 +388,36 @@ def test_page_about_middleware(prefix, library_folder, tmp_path):
         server.terminate()
         assert server.wait(timeout=60) == 0
         server.stdout.close()
+
+
+def test_page_about_uploads(prefix, library_folder, tmp_path):
+    """The blocks of the page are a server that does what the page says, for curl."""
+    page = (ROOT / "docs/uploads.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
+    assert {kind for kind, _ in blocks} == {"c"}
+    (tmp_path / "uploads.c").write_text("\n".join(text for _, text in blocks))
+    environment = parser_environment(library_folder)
+    line, = re.findall(r"^    (cc -std=\S+ uploads\.c .*)$", page, re.M)
+    compile_as_told(line, tmp_path, environment)
+    folder = tmp_path / "stored"
+    folder.mkdir()
+    (tmp_path / "body").write_bytes(b"x" * 100_000)
+    server = subprocess.Popen([tmp_path / "uploads", "0", folder], stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        url = re.search(r"http://\S+", server.stdout.readline())[0]
+
+        def curl(*arguments):
+            return run("curl", "-sS", "--noproxy", "*", "--max-time", "60", "-w", "%{http_code}", *arguments, cwd=tmp_path).splitlines()
+
+        assert curl("-T", "body", f"{url}files/") == ["201 Created", "201"] and curl("-T", "body", f"{url}files/") == ["204"]
+        assert curl("-T", "body", f"{url}once/a") == ["100000 bytes", "200"] and curl("-T", "body", f"{url}once/a")[-1] == "409"
+        assert curl("-F", "title=x", "-F", "file=@body;filename=f", f"{url}form") == ["title: x", "file: f, 100000 bytes, kept", "200"]
+        assert sorted(path.name for path in folder.iterdir()) == ["a", "body", "f"]
+        with subprocess.Popen(["curl", "-sSN", "--noproxy", "*", "-H", "Last-Event-ID: 7", f"{url}events"], stdout=subprocess.PIPE, text=True) as listener:
+            assert listener.stdout.readline() == "data: 7\n" and listener.stdout.readline() == "\n"
+            assert curl("-d", "hello", f"{url}say") == ["204"]
+            assert listener.stdout.readline() == "data: hello\n"
+            listener.terminate()
+    finally:
+        server.kill()
+        server.communicate()

@@ -325,6 +325,62 @@ def test_upgrade(start, tmp_path):
     eventually(lambda: "one has left" in read_more(program), "the end is told")
 
 
+# upload_file
+
+
+def test_upload_file(start, tmp_path):
+    folder = tmp_path / "stored"
+    folder.mkdir()
+    (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
+    program = start("upload_file", "0", folder)
+    upload, download = curl_lines("upload_file")
+    assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes stored\n"
+    assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes replaced\n"
+    curl(download + " -o back", program.port, tmp_path)
+    assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
+    answer = program.ask("/files/x", method="PUT", body=b"abc")
+    assert (answer.status, answer.get("Location")) == (201, "/files/x")
+    assert program.ask("/files/a%2Fb", method="PUT", body=b"abc").status == 400
+    assert sorted(os.listdir(folder)) == ["FILE", "x"]
+
+
+# form_upload
+
+
+def test_form_upload(start, tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
+    program = start("form_upload", "0", folder)
+    page, form = curl_lines("form_upload")
+    assert "enctype=multipart/form-data" in curl(page, program.port, tmp_path).stdout
+    assert curl(form, program.port, tmp_path).stdout == "A trip\nFILE, 3000000 bytes: kept\n"
+    assert curl(form, program.port, tmp_path).stdout == "A trip\nFILE, 3000000 bytes: file already exists\n"
+    eventually(lambda: os.listdir(folder) == ["FILE"], "the second one is removed")
+    assert (folder / "FILE").read_bytes() == raw.pattern(3_000_000)
+    more = shlex.split(form)[-1].replace(":8080/", f":{program.port}/")
+    done = curl(f"curl -F photo=@FILE;filename=../../.x -F empty=@/dev/null;filename= {more}", program.port, tmp_path)
+    assert done.stdout.startswith("without a title\n_x, 3000000 bytes: kept\n")
+    assert sorted(os.listdir(folder)) == ["FILE", "_x"]
+
+
+# events
+
+
+def test_events(start, tmp_path):
+    program = start("events")
+    page, clock = curl_lines("events")
+    assert "new EventSource('/clock')" in curl(page, program.port, tmp_path).stdout
+    text = curl(clock, program.port, tmp_path).stdout
+    assert text.startswith("retry: 2000\n\n") and re.search(r"id: \d+\ndata: \d\d:\d\d:\d\d\n\n", text)
+    # It stops although somebody listens, who gets a proper end.
+    with program.connect() as connection:
+        connection.send(raw.request("GET", "/clock"))
+        connection.head()
+        assert program.stop() == 0
+        assert connection.rest().endswith(b"\r\n0\r\n\r\n")
+
+
 # middleware
 
 

@@ -1,7 +1,10 @@
 """Bodies in pieces, in both directions: framing, back-pressure, ends that come too early, and what middleware sees of responses."""
 
+import json
+
 import pytest
 import raw
+from test_clients import installed, run
 from test_http1_bodies import fnv
 from wire_server import eventually
 
@@ -469,3 +472,99 @@ def test_an_early_refusal_does_not_wait_for_the_body(server):
         connection.send(raw.request("POST", "/echo", "X-Refuse: 1", "Content-Length: 100000") + b"abc")
         answer = connection.response()
         assert answer.status == 403 and answer.says_close()
+
+
+# From elsewhere than the body's own callback
+
+
+@pytest.mark.parametrize("size", [1, 3_000_000])
+def test_a_body_is_paused_and_resumed_by_a_timer(server, size):
+    body = raw.pattern(size)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-ticking", f"Content-Length: {size}") + body[:1])
+        for i in range(1, size, 100_000):
+            connection.send(body[i:i + 100_000])
+        answer = connection.response()
+        assert (answer.status, answer.body.split()[0]) == (200, b"%d" % size)
+        if size > 1:
+            assert answer.body.split(b" ", 1)[1] == b"paused"
+        assert connection.ask().body == b"Hello, world\n"
+
+
+@pytest.mark.parametrize("rest", ["all", "some", "none"])
+def test_an_answer_while_a_job_holds_the_exchange(start, rest):
+    server = start()
+    with server.connect() as connection:
+        size = 200_000
+        head = raw.request("POST", "/pieces-answered-meanwhile", f"Content-Length: {size}")
+        connection.send(head + raw.pattern({"all": size, "some": 150_000, "none": 10}[rest]))
+        answer = connection.response()
+        assert (answer.status, answer.body) == (200, b"meanwhile")
+        assert server.stats()["deferred"] == 0
+        assert server.ask("GET", "/open-gate").status == 200
+        later(server, "deferred", 1)
+        # It cannot answer again, and the body, which was paused and resumed behind the answer, is nobody's.
+        stats = server.stats()
+        assert (stats["deferred_gone"], stats["last_error"]) == (1, "UVHTTP_EANSWERED")
+        connection.half_close()
+        connection.assert_closed()
+        server.wait_for_connections(0)
+
+
+def test_a_body_that_goes_on_behind_the_answer_is_nobodys(start):
+    """resume_body behind the answer: the rest of the body, which looks like a request, is neither a body nor a request."""
+    server = start()
+    inner = raw.request("GET", "/status/202")
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-answered-meanwhile", f"Content-Length: {10 + len(inner)}") + b"x" * 10)
+        answer = connection.response()
+        assert answer.body == b"meanwhile" and answer.says_close()
+        server.ask("GET", "/open-gate")
+        connection.send(inner)
+        connection.half_close()
+        connection.assert_closed()
+
+
+def test_a_body_that_goes_on_while_the_answer_leaves_is_nobodys(start):
+    server = start()
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("POST", "/pieces-answered-meanwhile?large", "Content-Length: 100000") + b"x" * 100_000)
+        server.ask("GET", "/open-gate")
+        later(server, "deferred", 1)
+        assert len(connection.response().body) == 8_000_000
+        connection.half_close()
+        connection.assert_closed()
+
+
+def test_any_number_of_jobs_takes_no_more_memory(start):
+    server = start()
+    assert server.ask("GET", "/many-jobs?count=10").body == b"all done"
+    before = server.stats()
+    assert server.ask("GET", "/many-jobs?count=20000").body == b"all done"
+    stats = server.stats()
+    assert stats["heap_peak"] - before["heap_live"] < 20_000 and stats["heap_calls"] - before["heap_calls"] < 20
+
+
+def test_output_grows_behind_a_full_socket(start):
+    """Pieces that the socket does not take are kept in order, however they are cut, while the buffer that holds them grows."""
+    server = start(write_backlog=1_000_000, buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/pieces-out?size=8000000&piece=3001"))
+        later(server, "refused_pieces", 1)
+        assert server.stats()["heap_peak"] > 1_000_000
+        assert connection.response().body == raw.pattern(8_000_000)
+        assert connection.ask().body == b"Hello, world\n"
+
+
+def test_node_sees_hints_and_trailers(server):
+    script = """
+        import http from 'node:http';
+        const ask = (path, seen = []) => new Promise((resolve, reject) => http.get(process.argv[1] + path, (answer) => {
+            answer.resume();
+            answer.on('end', () => resolve([answer.statusCode, seen, answer.trailers]));
+        }).on('information', (hint) => seen.push([hint.statusCode, hint.headers.link])).on('error', reject));
+        console.log(JSON.stringify([await ask('/early-hints'), await ask('/trailers-out')]));"""
+    answer = run(installed("node", "nodejs"), "--input-type=module", "-e", script, f"http://127.0.0.1:{server.port}")
+    hinted, trailed = json.loads(answer)
+    assert hinted == [200, [[103, "</style.css>; rel=preload"]], {}]
+    assert trailed == [200, [], {"x-early": "set before", "x-sum": "42"}]

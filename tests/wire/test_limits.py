@@ -4,6 +4,8 @@ Pitfall behind this file: limits that stood in the configuration and were read b
 
 import json
 import os
+import pathlib
+import re
 import select
 import socket
 import subprocess
@@ -283,6 +285,20 @@ def test_value_out_of_range_is_refused_with_name_value_and_range(name):
     result = subprocess.run([built("wire_server"), f"--{name}={value}"], capture_output=True, text=True, timeout=30)
     assert result.returncode == 1
     assert name in result.stderr and str(value) in result.stderr and "UVHTTP_ECONFIG" in result.stderr
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMITS = re.findall(r"^    X\((\w+),", (ROOT / "src/server/limits.h").read_text(), re.M)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_pitfall_every_number_of_the_config_is_used_and_tested(name):
+    """A number that nothing reads, or that no test sets, may do nothing at all."""
+    sources = [path for path in (ROOT / "src/server").glob("*.[ch]") if path.name not in ("config.c", "limits.h")]
+    assert any(re.search(rf"config(\.|->){name}\b", path.read_text()) for path in sources), "no source reads it"
+    tests = [*(ROOT / "tests/wire").glob("test_*.py"), *(ROOT / "tests/faults").glob("test_*.c")]
+    option = "--" + name.replace("_", "-")
+    assert any(re.search(rf'\b{name}=|"({name}|{option})"|config->{name} = ', path.read_text()) for path in tests), "no test sets it"
 
 
 def test_port_in_use_is_an_error_with_a_name():

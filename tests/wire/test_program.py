@@ -190,9 +190,9 @@ def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
 
 
 def config_options():
-    """All numbers of the config but those that do nothing for files, which are not sent in pieces and not made by handlers."""
+    """All numbers of the config but those that do nothing for files, which are not sent in pieces, made by handlers or events."""
     header = (ROOT / "include/uvhttp/config.h").read_text()
-    return [field.replace("_", "-") for field in re.findall(r"^    size_t (\w+);", header, re.M) if not field.startswith(("write_backlog", "handler_timeout", "blocking_"))]
+    return [field.replace("_", "-") for field in re.findall(r"^    size_t (\w+);", header, re.M) if not field.startswith(("write_backlog", "handler_timeout", "blocking_", "event_heartbeat"))]
 
 
 @pytest.mark.parametrize("option", config_options())

@@ -145,35 +145,47 @@ static const struct {
 };
 
 /* Bodies in pieces, and what decides later. */
+#define ROUTE(verb, path, function)                          \
+    {                                                        \
+        .method = verb, .pattern = path, .handler = function \
+    }
+#define ROUTE_WITH(verb, path, function, ...)                             \
+    {                                                                     \
+        .method = verb, .pattern = path, .handler = function, __VA_ARGS__ \
+    }
 static const uvhttp_route_t piece_routes[] = {
-    {.method = "GET",               .pattern = "/pieces-out",       .handler = pieces_out                             },
-    {.method = "GET",               .pattern = "/pulled",           .handler = pulled                                 },
-    {.method = "GET",               .pattern = "/pieces-of-length", .handler = pieces_of_length                       },
-    {.method = "GET",               .pattern = "/begin-and-fail",   .handler = begin_and_fail                         },
-    {.method = "GET",               .pattern = "/trailers-out",     .handler = trailers_out                           },
-    {.method = "GET",               .pattern = "/early-hints",      .handler = early_hints                            },
-    {.method = "POST",              .pattern = "/pieces-digest",    .handler = pieces_digest,                           .flags = UVHTTP_ROUTE_STREAM},
-    {.method = "POST",
-     .pattern = "/pieces-small",
-     .handler = pieces_digest,
-     .flags = UVHTTP_ROUTE_STREAM,
-     .max_body_size = SMALL_BODY_LIMIT},
-    {.method = "POST",  .pattern = "/pieces-echo",                             .handler = pieces_echo,                                                                               .flags = UVHTTP_ROUTE_STREAM},
-    {.method = "GET",   .pattern = "/pieces-go-on",.handler = pieces_go_on},
-    {.method = "GET",               .pattern = "/count-paused",                 .handler = count_paused                                                             },
-    {.method = "GET",               .pattern = "/decide",     .handler = decide               },
-    {.method = "POST",               .pattern = "/form-field",           .handler = form_field                                       },
-    {.method = "GET",
-     .pattern = "/hold-briefly/:id",
-     .handler = hold,
-     .handler_timeout = 1,
-     .timeout_status = 504},
-    {.method = "GET",               .pattern = "/defer-briefly",                                .handler = defer,                                                                                                   .handler_timeout = 1},
-    {.method = "POST",         .pattern = "/small-patience",                                       .handler = digest,                                                                           .body_timeout = 1},
-    {.method = "GET",             .pattern = "/large-briefly",.handler = large,.write_timeout = 1},
-    {.method = "GET",.pattern = "/one-cookie",.handler = one_cookie},
-    {.method = "GET",               .pattern = "/set-cookies",      .handler = set_cookies                                                },
-    {.method = "GET",                             .pattern = "/events",                                             .handler = events                                                                              },
+    ROUTE("GET", "/pieces-out", pieces_out),
+    ROUTE("GET", "/pulled", pulled),
+    ROUTE("GET", "/pieces-of-length", pieces_of_length),
+    ROUTE("GET", "/begin-and-fail", begin_and_fail),
+    ROUTE("GET", "/trailers-out", trailers_out),
+    ROUTE("GET", "/early-hints", early_hints),
+    ROUTE_WITH("POST", "/pieces-digest", pieces_digest, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE_WITH("POST", "/pieces-small", pieces_digest, .flags = UVHTTP_ROUTE_STREAM,
+               .max_body_size = SMALL_BODY_LIMIT),
+    ROUTE_WITH("POST", "/pieces-echo", pieces_echo, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE("GET", "/pieces-go-on", pieces_go_on),
+    ROUTE("GET", "/count-paused", count_paused),
+    ROUTE("GET", "/decide", decide),
+    ROUTE("POST", "/form-field", form_field),
+    ROUTE("GET", "/one-cookie", one_cookie),
+    ROUTE("GET", "/set-cookies", set_cookies),
+    ROUTE("GET", "/events", events),
+    ROUTE_WITH("PUT", "/upload/:name", upload, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE("PUT", "/upload-whole/:name", upload),
+    ROUTE_WITH("PUT", "/upload-small/:name", upload, .flags = UVHTTP_ROUTE_STREAM,
+               .max_body_size = SMALL_BODY_LIMIT),
+    ROUTE_WITH("POST", "/form-data", form_data, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE("GET", "/hub", hub_listen),
+    ROUTE("POST", "/hub", hub_publish),
+    ROUTE("GET", "/silent-events", silent_events),
+    ROUTE_WITH("POST", "/pieces-ticking", pieces_ticking, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE_WITH("POST", "/pieces-answered-meanwhile", pieces_answered_meanwhile, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE("GET", "/many-jobs", many_jobs),
+    ROUTE_WITH("GET", "/hold-briefly/:id", hold, .handler_timeout = 1, .timeout_status = 504),
+    ROUTE_WITH("GET", "/defer-briefly", defer, .handler_timeout = 1),
+    ROUTE_WITH("POST", "/small-patience", digest, .body_timeout = 1),
+    ROUTE_WITH("GET", "/large-briefly", large, .write_timeout = 1),
 };
 
 static int add_routes(uvhttp_server_t *server)
@@ -229,16 +241,27 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
     static const struct {
         const char *name;
         size_t offset;
-    } numbers[] = {NUMBER(max_connections),     NUMBER(listen_backlog),
-                   NUMBER(keep_alive_timeout),  NUMBER(header_timeout),
-                   NUMBER(body_timeout),        NUMBER(write_timeout),
-                   NUMBER(handler_timeout),     NUMBER(linger_timeout),
-                   NUMBER(drain_timeout),       NUMBER(max_target_size),
-                   NUMBER(max_header_size),     NUMBER(max_header_count),
-                   NUMBER(max_body_size),       NUMBER(max_trailer_size),
-                   NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
-                   NUMBER(blocking_threads),    NUMBER(blocking_queue),
-                   NUMBER(write_backlog),       NUMBER(buffer_size)};
+    } numbers[] = {NUMBER(max_connections),
+                   NUMBER(listen_backlog),
+                   NUMBER(keep_alive_timeout),
+                   NUMBER(header_timeout),
+                   NUMBER(body_timeout),
+                   NUMBER(write_timeout),
+                   NUMBER(handler_timeout),
+                   NUMBER(linger_timeout),
+                   NUMBER(drain_timeout),
+                   NUMBER(event_heartbeat),
+                   NUMBER(max_target_size),
+                   NUMBER(max_header_size),
+                   NUMBER(max_header_count),
+                   NUMBER(max_body_size),
+                   NUMBER(max_trailer_size),
+                   NUMBER(max_chunk_extension),
+                   NUMBER(max_requests_per_connection),
+                   NUMBER(blocking_threads),
+                   NUMBER(blocking_queue),
+                   NUMBER(write_backlog),
+                   NUMBER(buffer_size)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
     if (strncmp(flag, "--", 2) != 0 || equals == NULL)
@@ -336,6 +359,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "wire_server: %s: %s\n", uvhttp_error_name(err), uvhttp_strerror(err));
     if (err == 0)
         (void)uv_run(&loop, UV_RUN_DEFAULT);
+    hub_release();
     uvhttp_server_free(app.server);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     busy = uv_loop_close(&loop);

@@ -85,6 +85,7 @@ int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int defer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+void wait_for_gate(void *arg); /* the work of a job */
 
 /* pieces.c */
 int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
@@ -115,6 +116,17 @@ int add_blocking(uvhttp_router_t *router);
 
 /* Waits until /open-gate is asked; for threads. */
 void wait_for_gate(void *arg);
+/* uploads.c */
+int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int form_data(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+void hub_release(void);
+int silent_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pieces_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int pieces_answered_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int many_jobs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+
 /* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
 int gate_init(void);
 void gate_release(void);

@@ -1,0 +1,270 @@
+/* Uploads, forms with files and streams of events, out of memory at every allocation in turn: the client gets its answer, a 503 or 500, or a closed
+ * connection; the folder holds what was published and nothing else. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/stage.h"
+
+enum { MOST_ALLOCATIONS = 1000, LARGE = 700000, HALF = 350000 };
+
+static struct stage stage;
+static struct raw_client client;
+static char folder[] = "/tmp/uvhttp-uploads-XXXXXX";
+static uvhttp_event_hub_t *hub;
+static size_t parts_seen;
+
+static int put(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)response, (void)arg;
+    return uvhttp_upload_to_file(request, folder, uvhttp_request_param(request, "name"), NULL, NULL, NULL);
+}
+
+static int received(uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_form_data_t *form,
+                    void *arg)
+{
+    (void)request, (void)arg;
+    const uvhttp_form_part_t *large = uvhttp_form_data_part(form, "large");
+    assert_non_null(large);
+    assert_string_equal(large->filename, "b");
+    assert_int_equal(large->size, LARGE);
+    assert_non_null(large->path);
+    assert_int_equal(access(large->path, R_OK), 0);
+    assert_string_equal(uvhttp_form_data_part(form, "small")->data, "1");
+    parts_seen += form->count;
+    return uvhttp_response_send_text(response, 200, "taken");
+}
+
+static int post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)response, (void)arg;
+    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.folder = folder}, received, NULL);
+}
+
+static int listen_to(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    return uvhttp_event_hub_subscribe(hub, response);
+}
+
+/* Large enough to need memory; then the streams end, and the client has an answer. */
+static int publish(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static char data[3000];
+    (void)request, (void)arg;
+    memset(data, 'x', sizeof(data));
+    int err = uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
+                                                .data = {data, sizeof(data)}
+    });
+    return err != 0 ? err : uvhttp_response_send_text(response, 200, "told");
+}
+
+/* Files in the folder; removes them. */
+static size_t empty_folder(void)
+{
+    char path[320];
+    size_t count = 0;
+    DIR *stream = opendir(folder);
+    assert_non_null(stream);
+    const struct dirent *entry;
+    while ((entry = readdir(stream)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        assert_true(strcmp(entry->d_name, "x") == 0); /* nothing hidden is left */
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        assert_int_equal(unlink(path), 0);
+        count++;
+    }
+    closedir(stream);
+    return count;
+}
+
+static void begin(size_t n, bool fail_on)
+{
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    uvhttp_router_t *router = uvhttp_server_router(stage.server);
+    const uvhttp_route_t routes[] = {
+        {.method = "PUT",               .pattern = "/:name", .handler = put, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "POST",                             .pattern = "/form",                                 .handler = post, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "GET", .pattern = "/hub",                    .handler = listen_to                   },
+        {.method = "GET",         .pattern = "/publish",         .handler = publish},
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
+        assert_int_equal(uvhttp_router_add(router, &routes[i]), 0);
+    hub = uvhttp_event_hub_new(&stage.heap.allocator);
+    assert_non_null(hub);
+    stage_listen(&stage);
+    parts_seen = 0;
+    fault_heap_arm(&stage.heap, n, fail_on);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+}
+
+/* The client goes, the server ends; true when an allocation has failed. */
+static bool end(bool reset)
+{
+    bool failed = atomic_load(&stage.heap.failures) > 0;
+    raw_client_close(&client, reset);
+    uvhttp_event_hub_free(hub);
+    stage_end(&stage);
+    return failed;
+}
+
+static void send_large(const char *head, const char *front, const char *back)
+{
+    static char body[LARGE];
+    char text[512];
+    memset(body, 'b', sizeof(body));
+    snprintf(text, sizeof(text), "%s%zu\r\n\r\n%s", head, strlen(front) + sizeof(body) + strlen(back), front);
+    raw_client_send_text(&client, text);
+    raw_client_send(&client, body, sizeof(body));
+    raw_client_send_text(&client, back);
+}
+
+/* What the client was answered; 0 when the connection was closed before. */
+static int answer_status(size_t count)
+{
+    struct raw_answer answer = {.status = 0};
+    size_t offset = 0;
+    stage_drive_answers(&stage, &client, 100000, count);
+    if (!raw_client_answer(&client, &offset, false, &answer))
+        assert_true(client.ended);
+    return answer.status;
+}
+
+static void assert_status(int status, int expected, bool failed)
+{
+    bool said = failed && (status == 500 || status == 503 || status == 0);
+    assert_true(said || status == expected);
+}
+
+typedef bool (*scenario_fn)(size_t n, bool fail_on);
+
+static void play_all(void **state)
+{
+    scenario_fn play;
+    memcpy(&play, *state, sizeof(play));
+    for (int fail_on = 0; fail_on < 2; fail_on++) {
+        size_t n = 1;
+        while (play(n, fail_on))
+            assert_true(++n < MOST_ALLOCATIONS);
+        assert_true(n > 3);
+    }
+}
+
+static bool an_upload(size_t n, bool fail_on)
+{
+    begin(n, fail_on);
+    send_large("PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: ", "", "");
+    int status = answer_status(1);
+    bool failed = end(false);
+    assert_status(status, 201, failed);
+    size_t files = empty_folder();
+    assert_true(files == 1 ||
+                (files == 0 && status != 201)); /* it may be there, and the memory for saying so not */
+    return failed;
+}
+
+static bool a_form(size_t n, bool fail_on)
+{
+    begin(n, fail_on);
+    send_large(
+        "POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: ",
+        "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
+        "--b\r\nContent-Disposition: form-data; name=large; filename=\"a/b\"\r\nContent-Type: a/b\r\n\r\n",
+        "\r\n--b--\r\n");
+    int status = answer_status(1);
+    bool failed = end(false);
+    assert_status(status, 200, failed);
+    assert_true(parts_seen == 2 || (parts_seen == 0 && status != 200));
+    assert_int_equal(empty_folder(), 0);
+    return failed;
+}
+
+static bool hidden_file_or_ended(void *arg)
+{
+    (void)arg;
+    DIR *stream = opendir(folder);
+    size_t count = 0;
+    while (stream != NULL && readdir(stream) != NULL)
+        count++;
+    if (stream != NULL)
+        closedir(stream);
+    return count > 2 || client.ended || client.received > 0;
+}
+
+/* With a job of its upload running or not, as it comes. */
+static bool a_client_that_goes(size_t n, bool fail_on)
+{
+    static char half[HALF];
+    begin(n, fail_on);
+    memset(half, 'b', sizeof(half));
+    raw_client_send_text(&client, "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 700000\r\n\r\n");
+    raw_client_send(&client, half, sizeof(half));
+    stage_drive(&stage, &client, 1000, hidden_file_or_ended, NULL);
+    raw_client_close(&client, true);
+    stage_turns(&stage, 4);
+    bool failed = end(true);
+    assert_int_equal(empty_folder(), 0);
+    return failed;
+}
+
+static bool an_event_for_all(size_t n, bool fail_on)
+{
+    static const char first[] = "HTTP/1.1 200 OK\r\n";
+    struct raw_client listener;
+    begin(n, fail_on);
+    raw_client_connect(&listener, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&listener, "GET /hub HTTP/1.1\r\nHost: h\r\n\r\n");
+    for (int i = 0; i < 6; i++) {
+        raw_client_step(&listener, 1000);
+        stage_turn(&stage);
+    }
+    bool listens = uvhttp_event_hub_count(hub) == 1;
+    raw_client_send_text(&client, "GET /publish HTTP/1.1\r\nHost: h\r\n\r\n");
+    int status = answer_status(1);
+    for (int i = 0; i < 6; i++) {
+        raw_client_step(&listener, 100000);
+        stage_turn(&stage);
+    }
+    bool got_it = listener.received > 3000;
+    assert_true(!got_it || memcmp(listener.data, first, sizeof(first) - 1) == 0);
+    raw_client_close(&listener, false);
+    bool failed = end(false);
+    assert_status(status, 200, failed);
+    assert_true(failed || (listens && got_it));
+    return failed;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    static scenario_fn scenarios[] = {an_upload, a_form, a_client_that_goes, an_event_for_all};
+    const struct CMUnitTest tests[] = {
+        {.name = "an upload",          .test_func = play_all, .initial_state = &scenarios[0]},
+        {.name = "a form",             .test_func = play_all, .initial_state = &scenarios[1]},
+        {.name = "a client that goes", .test_func = play_all, .initial_state = &scenarios[2]},
+        {.name = "an event for all",   .test_func = play_all, .initial_state = &scenarios[3]},
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

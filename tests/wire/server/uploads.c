@@ -1,0 +1,303 @@
+/* Handlers of wire_server for bodies that go to files, forms with files, streams of events for many, and bodies that are paused or answered from elsewhere. */
+#include "wire_server.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t number_of(uvhttp_request_t *req, const char *name)
+{
+    const char *text = uvhttp_request_query(req, name);
+    return text == NULL ? 0 : strtoull(text, NULL, 0);
+}
+
+static bool asks(uvhttp_request_t *req, const char *name)
+{
+    return uvhttp_request_query(req, name) != NULL;
+}
+
+/* ---- to a file ---- */
+
+static int upload_report(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
+                         void *arg)
+{
+    char text[4200];
+    (void)req;
+    if (arg != &app)
+        return UVHTTP_EINVAL;
+    (void)snprintf(text, sizeof text, "%s %" PRIu64 " %s\n", upload->path, upload->size,
+                   upload->created ? "created" : "replaced");
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const uvhttp_upload_options_t options = {.max_size = number_of(req, "max"),
+                                             .mode = (unsigned)number_of(req, "mode"),
+                                             .keep_existing = asks(req, "keep"),
+                                             .sync = asks(req, "sync")};
+    const char *folder = uvhttp_request_query(req, "folder");
+    const char *name = asks(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");
+    (void)res, (void)arg;
+    int err =
+        uvhttp_upload_to_file(req, folder, name, &options, asks(req, "report") ? upload_report : NULL, &app);
+    if (asks(req, "twice"))
+        app.last_error = uvhttp_upload_to_file(req, folder, name, &options, NULL, NULL);
+    return err;
+}
+
+/* ---- forms ---- */
+
+static uint32_t sum_of(const char *data, uint64_t size)
+{
+    uint32_t sum = 2166136261u;
+    for (uint64_t i = 0; i < size; i++)
+        sum = (sum ^ (unsigned char)data[i]) * 16777619u;
+    return sum;
+}
+
+/* A line for each part; those that are files of the disk are read from there by the test, so long as it holds the answer back, or kept. */
+static int form_report(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
+                       void *arg)
+{
+    static char text[65536];
+    int length = snprintf(text, sizeof text, "%u\n", (unsigned)form->count);
+    int number = 0;
+    (void)arg;
+    for (const uvhttp_form_part_t *part = form->parts; part != NULL; part = part->next) {
+        char kept[4200] = "";
+        char sum[16] = "-";
+        if (part->data != NULL)
+            (void)snprintf(sum, sizeof sum, "%08" PRIx32, sum_of(part->data, part->size));
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s|%s|%s|%s|%" PRIu64 "|%s|%s",
+                           part->name, part->filename == NULL ? "-" : part->filename,
+                           part->raw_filename == NULL ? "-" : part->raw_filename,
+                           part->type == NULL ? "-" : part->type, part->size, sum,
+                           part->path == NULL ? "memory" : "file");
+        if (asks(req, "keep")) {
+            (void)snprintf(kept, sizeof kept, "%s/kept-%d", uvhttp_request_query(req, "keep"), number++);
+            int err = uvhttp_form_part_keep(part, kept);
+            app.last_error = uvhttp_form_part_keep(part, kept);
+            length += snprintf(text + length, sizeof text - (size_t)length, "|%s", uvhttp_error_name(err));
+        }
+        length += snprintf(text + length, sizeof text - (size_t)length, "\n");
+    }
+    if (asks(req, "name") && uvhttp_form_data_part(form, uvhttp_request_query(req, "name")) == NULL)
+        return uvhttp_response_send_status(res, 404);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int form_data(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const uvhttp_form_options_t options = {
+        .folder = uvhttp_request_query(req, "folder"),
+        .memory_part_size = number_of(req, "part"),
+        .memory_size = number_of(req, "memory"),
+        .max_size = number_of(req, "max"),
+        .max_part_size = number_of(req, "max-part"),
+        .max_parts = (uint32_t)number_of(req, "parts"),
+        .max_header_size = (uint32_t)number_of(req, "header"),
+        .mode = (unsigned)number_of(req, "mode"),
+    };
+    (void)res, (void)arg;
+    return uvhttp_form_data_read(req, &options, form_report, NULL);
+}
+
+/* ---- events for many ---- */
+
+static uvhttp_event_hub_t *hub;
+
+static void listener_gone(uvhttp_response_t *res, void *arg)
+{
+    (void)res, (void)arg;
+    app.aborts++;
+    (void)uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
+                                            .data = {"somebody has left", 17}
+    });
+}
+
+int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)arg;
+    if (hub == NULL && (hub = uvhttp_event_hub_new(&counting_allocator)) == NULL)
+        return UVHTTP_ENOMEM;
+    if (asks(req, "told"))
+        uvhttp_response_on_abort(res, listener_gone, NULL);
+    if (asks(req, "begun")) {
+        int err = uvhttp_response_begin_events(res);
+        if (err != 0)
+            return err;
+    }
+    int err = uvhttp_event_hub_subscribe(hub, res);
+    if (asks(req, "twice"))
+        app.last_error = uvhttp_event_hub_subscribe(hub, res);
+    return err;
+}
+
+int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_slice_t body = uvhttp_request_body(req);
+    const char *id = uvhttp_request_query(req, "id");
+    char text[64];
+    (void)arg;
+    if (hub == NULL)
+        return uvhttp_response_send_status(res, 404);
+    if (asks(req, "end"))
+        uvhttp_event_hub_end(hub);
+    else
+        app.last_error =
+            uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
+                                              .id = {id, id == NULL ? 0 : strlen(id)},
+                                                .data = body
+        });
+    (void)snprintf(text, sizeof text, "%zu %" PRIu64, uvhttp_event_hub_count(hub),
+                   uvhttp_event_hub_dropped(hub));
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+void hub_release(void)
+{
+    uvhttp_event_hub_free(hub);
+    hub = NULL;
+}
+
+/* Two events with a while of silence between them, until the client goes. */
+int silent_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    int err = uvhttp_response_begin_events(res);
+    return err != 0 ? err
+                    : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){
+                                                          .data = {"one", 3}
+    });
+}
+
+/* ---- a body that is paused, or answered, from elsewhere than its own callback ---- */
+
+struct ticking {
+    uv_timer_t timer; /* alternates pausing and going on */
+    uvhttp_response_t *response;
+    uint64_t size;
+    uint64_t pauses;
+    bool paused;
+    bool answered;
+};
+
+static void free_ticking(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+static void stop_ticking(void *arg)
+{
+    struct ticking *ticking = arg;
+    uv_close((uv_handle_t *)&ticking->timer, free_ticking);
+}
+
+static void tick(uv_timer_t *timer)
+{
+    struct ticking *ticking = timer->data;
+    uvhttp_request_t *req = uvhttp_response_request(ticking->response);
+    ticking->paused = !ticking->paused;
+    ticking->pauses += ticking->paused;
+    if (ticking->paused)
+        uvhttp_request_pause_body(req);
+    else
+        uvhttp_request_resume_body(req);
+}
+
+static int take_between_ticks(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                              void *arg)
+{
+    struct ticking *ticking = arg;
+    char text[64];
+    (void)req, (void)data;
+    if (ticking->paused)
+        return UVHTTP_EINVAL;
+    ticking->size += size;
+    if (size > 0)
+        return 0;
+    (void)uv_timer_stop(&ticking->timer);
+    (void)snprintf(text, sizeof text, "%" PRIu64 " %s", ticking->size,
+                   ticking->pauses > 0 ? "paused" : "never paused");
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int pieces_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const char key;
+    struct ticking *ticking = calloc(1, sizeof *ticking);
+    (void)arg;
+    if (ticking == NULL)
+        return UVHTTP_ENOMEM;
+    (void)uv_timer_init(uvhttp_server_loop(app.server), &ticking->timer);
+    ticking->timer.data = ticking;
+    ticking->response = res;
+    int err = uvhttp_request_attach(req, &key, ticking, stop_ticking);
+    if (err != 0)
+        return err;
+    (void)uv_timer_start(&ticking->timer, tick, 0, 1);
+    return uvhttp_request_on_body(req, take_between_ticks, ticking);
+}
+
+/* A job holds the exchange while it is answered; then what is left of it is used, to no effect. */
+static int job_over(uvhttp_response_t *res, void *arg)
+{
+    uvhttp_request_t *req = uvhttp_response_request(res);
+    (void)arg;
+    app.deferred++;
+    app.deferred_gone += !uvhttp_response_open(res);
+    uvhttp_request_pause_body(req);
+    uvhttp_request_resume_body(req);
+    app.last_error = uvhttp_response_send_text(res, 200, "too late");
+    return 0;
+}
+
+static int answer_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                            void *arg)
+{
+    (void)data, (void)size, (void)arg;
+    uvhttp_request_pause_body(req);
+    int err = uvhttp_response_defer(res, wait_for_gate, job_over, NULL);
+    if (err == 0 && asks(req, "large")) {
+        static char large[8000000]; /* leaves when the client takes it */
+        err = uvhttp_response_send_static(res, 200, NULL, large, sizeof large);
+    } else if (err == 0) {
+        err = uvhttp_response_send_text(res, 200, "meanwhile");
+    }
+    uvhttp_request_resume_body(req); /* it is answered: this does nothing */
+    return err;
+}
+
+int pieces_answered_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)res, (void)arg;
+    return uvhttp_request_on_body(req, answer_meanwhile, NULL);
+}
+
+/* Jobs one behind the other, as many as asked for. */
+static int next_job(uvhttp_response_t *res, void *arg);
+
+static void no_work(void *arg)
+{
+    (void)arg;
+}
+
+static int next_job(uvhttp_response_t *res, void *arg)
+{
+    uint64_t *left = arg;
+    if (!uvhttp_response_open(res))
+        return 0;
+    return (*left)-- > 0 ? uvhttp_response_defer(res, no_work, next_job, arg)
+                         : uvhttp_response_send_text(res, 200, "all done");
+}
+
+int many_jobs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uint64_t *left = uvhttp_request_allocate(req, sizeof *left);
+    (void)arg;
+    if (left == NULL)
+        return UVHTTP_ENOMEM;
+    *left = number_of(req, "count");
+    return next_job(res, left);
+}

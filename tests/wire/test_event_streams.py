@@ -1,0 +1,195 @@
+"""Streams of server-sent events: heartbeats of idle ones, and one source for many."""
+
+import time
+
+import httpx
+import pytest
+
+import raw
+from wire_server import eventually
+
+HEARTBEAT = b":\n\n"
+
+
+def listen(server, **options):
+    """A connection that has subscribed, behind the head of its answer."""
+    connection = server.connect()
+    connection.send(raw.request("GET", "/hub?" + "&".join(options)))
+    status, _, fields, _ = connection.head()
+    assert status == 200 and ("Content-Type", "text/event-stream") in fields
+    return connection
+
+
+def piece(connection):
+    """The next chunk; None at the end."""
+    size = int(connection.line(), 16)
+    data = connection.receive_exactly(size)
+    assert connection.line() == b""
+    return data if size else None
+
+
+def publish(server, data, query=""):
+    """[streams, dropped so far]."""
+    return [int(number) for number in server.ask("POST", f"/hub?{query}", f"Content-Length: {len(data)}", body=data).body.split()]
+
+
+# Heartbeats
+
+
+def test_idle_streams_get_heartbeats(start):
+    server = start(drain_timeout=0, event_heartbeat=1, write_timeout=1)
+    begin = time.monotonic()
+    connections = [server.connect() for _ in range(3)]
+    for connection in connections:
+        connection.send(raw.request("GET", "/silent-events"))
+        connection.head()
+        assert piece(connection) == b"data: one\n\n"
+    for _ in range(2):
+        for connection in connections:
+            assert piece(connection) == HEARTBEAT
+    assert time.monotonic() - begin >= 2
+    assert server.stats()["timeouts"] == 0
+    for connection in connections:
+        connection.reset()
+    eventually(lambda: server.stats()["active_connections"] == 1, "they are gone")
+
+
+def test_no_heartbeat_where_none_is_wanted(start):
+    server = start(drain_timeout=0, event_heartbeat=0, keep_alive_timeout=1)
+    with server.connect() as connection, server.connect() as clock:
+        connection.send(raw.request("GET", "/silent-events"))
+        connection.head()
+        assert piece(connection) == b"data: one\n\n"
+        clock.assert_closed()  # after a second
+        connection.assert_silent()
+
+
+def test_a_stream_that_is_busy_gets_none(start):
+    server = start(drain_timeout=0, event_heartbeat=2)
+    with listen(server) as connection:
+        begin = time.monotonic()
+        while time.monotonic() - begin < 3:
+            publish(server, b"x")
+            assert piece(connection) == b"data: x\n\n"
+            time.sleep(0.05)
+        # The time runs from the last event.
+        assert piece(connection) == HEARTBEAT
+
+
+def test_other_answers_that_wait_get_none(start):
+    server = start(drain_timeout=0, event_heartbeat=1)
+    with server.connect() as waiting, listen(server) as connection:
+        waiting.send(raw.request("GET", "/hold/x"))
+        for _ in range(2):
+            assert piece(connection) == HEARTBEAT
+        waiting.assert_silent()
+        server.release("x")
+        assert waiting.response().body == b"released\n"
+
+
+def test_a_heartbeat_finds_a_client_that_takes_nothing(start):
+    # What does not fit into a socket counts as a write without progress.
+    server = start(drain_timeout=0, event_heartbeat=1, write_timeout=1, write_backlog=1_000_000)
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/hub"))
+        eventually(lambda: publish(server, b"x" * 100_000)[0] == 1, "it listens")
+        for _ in range(100):
+            publish(server, b"x" * 100_000)
+        eventually(lambda: publish(server, b"x" * 10)[0] == 0, "it is gone")
+
+
+# A hub
+
+
+def test_all_listeners_get_an_event_once(start):
+    server = start(drain_timeout=0)
+    listeners = [listen(server, **how) for how in ({}, {"begun": 1}, {"twice": 1})]
+    assert server.stats()["last_error"] == "UVHTTP_EINVAL"
+    for size in (1, 5000):
+        assert publish(server, b"y" * size, "id=7") == [3, 0]
+        for connection in listeners:
+            assert piece(connection) == b"id: 7\ndata: " + b"y" * size + b"\n\n"
+    listeners[1].reset()
+    eventually(lambda: publish(server, b"z") == [2, 0], "it has left")
+    listeners[2].half_close()
+    assert publish(server, b"last")[1] == 0
+    while piece(listeners[0]) != b"data: last\n\n":
+        pass
+    assert publish(server, b"", "end")[0] == 0
+    assert piece(listeners[0]) is None
+    assert listeners[0].ask().body == b"Hello, world\n"  # the connection goes on
+
+
+def test_what_is_no_event_is_sent_to_nobody(start):
+    server = start(drain_timeout=0)
+    with listen(server) as connection:
+        publish(server, b"x", "id=a%0Ab")
+        assert server.stats()["last_error"] == "UVHTTP_EINVAL"
+        connection.assert_silent()
+
+
+def test_head_of_a_hub(start):
+    server = start(drain_timeout=0)
+    with server.connect() as connection:
+        assert connection.ask("HEAD", "/hub").get("Content-Type") == "text/event-stream"
+        assert connection.ask().body == b"Hello, world\n"
+        assert publish(server, b"x") == [0, 0]
+
+
+def test_a_slow_listener_is_dropped_and_the_others_are_not(start):
+    server = start(drain_timeout=0, write_backlog=20_000)
+    with server.connect(receive_buffer=4096) as slow, listen(server) as quick:
+        slow.send(raw.request("GET", "/hub"))
+        idle = server.stats()["heap_live"]
+        sent = 0
+        while publish(server, b"x" * 10_000) == [2, 0]:
+            assert len(piece(quick)) == 10_008
+            sent += 1
+            assert sent < 5000
+        assert len(piece(quick)) == 10_008
+        assert publish(server, b"", "id=1") == [1, 1]
+        assert server.stats()["heap_live"] - idle < 200_000
+        # What had been taken arrives, and a proper end: a browser then comes back with its Last-Event-ID.
+        status, _, _, _ = slow.head()
+        count = 0
+        while piece(slow) is not None:
+            count += 1
+        assert status == 200 and count == sent
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_publishing_while_publishing(start, number):
+    """Listeners that leave are noticed while something is sent to them, and their abort callbacks publish, too."""
+    server = start(drain_timeout=0)
+    stays = listen(server)
+    leaving = [listen(server, told=1) for _ in range(number)]
+    with server.connect() as publisher:
+        # All leave before the server looks again, and it hears of them in any order.
+        for connection in leaving:
+            connection.reset()
+        publisher.send(raw.request("POST", "/hub?", "Content-Length: 1", body=b"x"))
+        publisher.response()
+    eventually(lambda: publish(server, b"end")[0] == 1, "only one is left")
+    seen = []
+    while "data: end" not in seen:
+        seen.append(piece(stays).decode().strip())
+    assert seen.count("data: somebody has left") == number and seen.count("data: x") == 1
+    assert server.stats()["aborts"] == number
+    stays.close()
+
+
+def test_a_server_with_listeners_stops(start):
+    server = start(drain_timeout=0)
+    connections = [listen(server) for _ in range(3)]
+    server.stop()
+    for connection in connections:
+        with pytest.raises((AssertionError, ConnectionResetError)):
+            piece(connection)
+
+
+def test_events_for_a_real_client(start):
+    server = start(drain_timeout=0)
+    with httpx.Client(trust_env=False) as client, client.stream("GET", f"http://127.0.0.1:{server.port}/hub") as answer:
+        lines = answer.iter_lines()
+        publish(server, b"first\nsecond", "id=1")
+        assert [next(lines).strip() for _ in range(4)] == ["id: 1", "data: first", "data: second", ""]

@@ -1,0 +1,288 @@
+"""Forms with files as a handler gets them: small parts in memory, large ones in files, and nothing left behind."""
+
+import asyncio
+import os
+import pathlib
+import subprocess
+import urllib.parse
+
+import pytest
+
+import raw
+from test_clients import curl, installed
+from test_http1_bodies import fnv
+from test_uploads import SmallDisk, names, wait_until_empty
+from wire_server import eventually
+
+BOUNDARY = "----b"
+TYPE = f"Content-Type: multipart/form-data; boundary={BOUNDARY}"
+
+
+def part(name, data, filename=None, kind=None):
+    head = f'Content-Disposition: form-data; name="{name}"'
+    if filename is not None:
+        head += f'; filename="{filename}"'
+    if kind is not None:
+        head += f"\r\nContent-Type: {kind}"
+    return f"--{BOUNDARY}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+
+
+def form(*parts):
+    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+
+
+def target(folder=None, **options):
+    query = {**({"folder": folder} if folder else {}), **{name.replace("_", "-"): value for name, value in options.items()}}
+    return "/form-data?" + urllib.parse.urlencode(query)
+
+
+def post(server, body, folder=None, **options):
+    return server.ask("POST", target(folder, **options), TYPE, f"Content-Length: {len(body)}", body=body)
+
+
+def parts(answer):
+    """What the handler has seen: [name, file name, raw file name, type, size, sum, where, result of keeping ...]."""
+    assert answer.status == 200, answer
+    count, *lines = answer.body.decode().splitlines()
+    assert int(count) == len(lines)
+    return [line.split("|") for line in lines]
+
+
+def sum_of(data):
+    return fnv(data).split()[1].decode()
+
+
+def test_small_parts_are_in_memory(server):
+    answer = post(server, form(part("title", b"Holidays"), part("empty", b""), part("photo", b"\x00\r\n\x01", "a b.jpg", "image/jpeg"), part("none", b"", "")))
+    assert parts(answer) == [
+        ["title", "-", "-", "-", "8", sum_of(b"Holidays"), "memory"],
+        ["empty", "-", "-", "-", "0", sum_of(b""), "memory"],
+        ["photo", "a b.jpg", "a b.jpg", "image/jpeg", "4", sum_of(b"\x00\r\n\x01"), "memory"],
+        ["none", "", "", "-", "0", sum_of(b""), "memory"]]
+
+
+def test_a_form_without_parts(server):
+    answer = post(server, f"--{BOUNDARY}--\r\n".encode())
+    assert answer.status == 200 and answer.body == b"0\n"
+
+
+@pytest.mark.parametrize("raw_name, plain", [
+    ("../../etc/passwd", "passwd"), ("C:\\\\Users\\\\me\\\\a.txt", "a.txt"), (".htaccess", "_htaccess"), ("..", "__"), ("a/", ""),
+    ("a%0D%0Ab", "a__b"), ("gr\u00fc\u00dfe.txt", "gr\u00fc\u00dfe.txt"), ("\u00fc" * 200, "\u00fc" * 127), ("x" * 300, "x" * 255),
+])
+def test_a_file_name_is_made_fit(server, raw_name, plain):
+    # What it was is still there; its line ends would spoil the report.
+    answer = post(server, form(part("f", b"1", raw_name)))
+    assert answer.status == 200
+    text = answer.body.decode()
+    assert text.startswith(f"1\nf|{plain}|") and text.endswith(f"|-|1|{sum_of(b'1')}|memory\n")
+    if "%" not in raw_name:
+        assert f"|{raw_name.replace(chr(92) * 2, chr(92))}|" in text
+
+
+@pytest.mark.parametrize("size, where", [(1000, "memory"), (1001, "file"), (40_000, "file"), (3_000_000, "file")])
+@pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
+def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
+    data = raw.pattern(size)
+    body = form(part("before", b"1"), part("f", data, "f"), part("after", b"2"))
+    (tmp_path / "kept").mkdir()
+    with server.connect() as connection:
+        how = target(tmp_path, part=1000, keep=tmp_path / "kept")
+        if coded:
+            pieces = [body[i:i + 50_000] for i in range(0, len(body), 50_000)]
+            answer = connection.ask("POST", how, TYPE, "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
+        else:
+            answer = connection.ask("POST", how, TYPE, body=body)
+        seen = parts(answer)
+        assert [one[6] for one in seen] == ["memory", where, "memory"]
+        assert seen[1][:5] == ["f", "f", "f", "-", str(size)]
+        # Kept once; a second time is an error.
+        assert [one[7] for one in seen] == ["UVHTTP_OK"] * 3 and server.stats()["last_error"] == "UVHTTP_EINVAL"
+        assert (tmp_path / "kept/kept-1").read_bytes() == data and (tmp_path / "kept/kept-0").read_bytes() == b"1"
+        assert connection.ask().body == b"Hello, world\n"
+    assert names(tmp_path) == ["kept"]
+
+
+def test_files_that_nobody_keeps_are_removed(server, tmp_path):
+    body = form(*(part(f"f{i}", raw.pattern(100_000, i), str(i)) for i in range(20)))
+    with server.connect() as connection:
+        assert [one[6] for one in parts(connection.ask("POST", target(tmp_path), TYPE, body=body))] == ["file"] * 20
+        # The next request of the connection is answered behind that.
+        assert connection.ask().body == b"Hello, world\n"
+        assert names(tmp_path) == []
+
+
+def test_keeping_replaces_nothing(server, tmp_path):
+    (tmp_path / "kept-0").write_bytes(b"old")
+    (tmp_path / "kept-1").write_bytes(b"old")
+    body = form(part("a", b"small"), part("b", raw.pattern(100_000), "b"))
+    assert [one[7] for one in parts(post(server, body, tmp_path, keep=tmp_path))] == ["EEXIST"] * 2
+    eventually(lambda: names(tmp_path) == ["kept-0", "kept-1"], "the rest is removed")
+    assert (tmp_path / "kept-0").read_bytes() == (tmp_path / "kept-1").read_bytes() == b"old"
+
+
+def test_keeping_on_another_file_system_is_an_error(server, tmp_path):
+    elsewhere = pathlib.Path("/dev/shm")
+    if not elsewhere.exists() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system to write to")
+    taken = elsewhere / "kept-0"
+    answer = post(server, form(part("b", raw.pattern(100_000), "b")), tmp_path, keep=elsewhere)
+    assert parts(answer)[0][7] == "EXDEV" and not taken.exists()
+    wait_until_empty(tmp_path)
+
+
+def test_the_mode_of_files(server, tmp_path):
+    (tmp_path / "kept").mkdir()
+    body = form(part("a", b"small"), part("b", raw.pattern(100_000), "b"))
+    parts(post(server, body, tmp_path, keep=tmp_path / "kept", mode="0604"))
+    assert [(tmp_path / f"kept/kept-{i}").stat().st_mode & 0o777 for i in range(2)] == [0o604] * 2
+
+
+def test_memory_for_parts_is_limited_together(server, tmp_path):
+    body = form(*(part(str(i), raw.pattern(400)) for i in range(5)))
+    assert [one[6] for one in parts(post(server, body, tmp_path, memory=1000))] == ["memory", "memory", "file", "file", "file"]
+
+
+def test_a_part_is_found_by_its_name(server):
+    body = form(part("a", b"1"))
+    assert post(server, body, name="a").status == 200
+    assert post(server, body, name="b").status == 404
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("options, body, status, reason", [
+    ({"max": 200}, form(part("a", b"x" * 200)), 413, "the body is larger than this resource takes"),
+    ({"max_part": 100}, form(part("a", b"x" * 101)), 413, "a part is too large"),
+    ({"parts": 2}, form(part("a", b""), part("b", b""), part("c", b"")), 413, "the form has too many parts"),
+    ({}, form(*(part("a", b"") for _ in range(101))), 413, "the form has too many parts"),
+    ({"header": 100}, form(part("a" * 100, b"")), 413, "the header section of a part is too large"),
+    ({}, form(part("a" * 3000, b"")), 413, "the header section of a part is too large"),
+    ({"part": 100}, form(part("a", b"x" * 101)), 413, "the form is larger than this resource takes"),  # and there is no folder
+    ({}, form(part("a", b""))[:-6], 400, "the body ends in front of the closing delimiter"),
+    ({}, b"", 400, "the body ends in front of the closing delimiter"),
+    ({}, f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\n\r\n--{BOUNDARY}--".encode(), 400, "a part has no name"),
+])
+@pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
+def test_a_refusal_says_why(server, options, body, status, reason, coded):
+    if coded:
+        answer = server.ask("POST", target(**options), TYPE, "Transfer-Encoding: chunked", body=raw.chunked(body) if body else raw.chunked())
+    else:
+        answer = post(server, body, **options)
+    assert answer.status == status and reason in answer.body.decode()
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "multipart/mixed; boundary=b", "application/x-www-form-urlencoded"])
+def test_what_is_no_such_form_is_415(server, kind):
+    assert server.ask("POST", "/form-data", f"Content-Type: {kind}", body=b"a=b").status == 415
+    assert server.ask("POST", "/form-data", body=b"a=b").status == 415
+
+
+def test_a_form_that_is_refused_leaves_nothing(server, tmp_path):
+    body = form(part("a", raw.pattern(500_000), "a"), part("b", raw.pattern(300_000), "b"))
+    answer = post(server, body, tmp_path, max_part=400_000)
+    assert answer.status == 413
+    answer = post(server, body[:-3], tmp_path)
+    assert answer.status == 400
+    wait_until_empty(tmp_path)
+
+
+@pytest.mark.parametrize("leave", ["reset", "half_close"])
+def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave):
+    body = form(part("a", raw.pattern(500_000), "a"), part("b", raw.pattern(500_000), "b"))
+    connections = server.stats()["active_connections"]
+    with server.connect() as connection:
+        connection.send(raw.request("POST", target(tmp_path), TYPE, f"Content-Length: {len(body)}") + body[:800_000])
+        eventually(lambda: len(names(tmp_path)) == 2, "both are being written")
+        getattr(connection, leave)()
+        eventually(lambda: server.stats()["active_connections"] == connections, "it is gone")
+    wait_until_empty(tmp_path)
+
+
+def test_a_folder_that_does_not_exist(server, tmp_path):
+    body = form(part("a", raw.pattern(100_000), "a"))
+    answer = post(server, body, tmp_path / "nowhere")
+    assert answer.status == 500 and b"cannot be stored" in answer.body
+    assert parts(post(server, form(part("a", b"small")), tmp_path / "nowhere"))  # which needs none
+
+
+def test_a_full_disk_is_507(tmp_path):
+    server = SmallDisk(200_000)
+    try:
+        body = form(part("a", raw.pattern(150_000), "a"), part("b", raw.pattern(900_000), "b"))
+        assert post(server, body, tmp_path).status == 507
+        wait_until_empty(tmp_path)
+    finally:
+        server.stop()
+
+
+def test_the_memory_of_a_form_does_not_grow_with_its_files(start, tmp_path):
+    server = start()
+    size = 40_000_000
+    head, end = part("a", b"", "a")[:-2], b"\r\n" + f"--{BOUNDARY}--\r\n".encode()
+    with server.connect() as connection:
+        idle = server.stats()["heap_live"]
+        connection.send(raw.request("POST", target(tmp_path), TYPE, f"Content-Length: {len(head) + size + len(end)}") + head)
+        for offset in range(0, size, 1_000_000):
+            connection.send(raw.pattern(1_000_000, offset))
+        connection.send(end)
+        assert parts(connection.response())[0][4] == str(size)
+        assert server.stats()["heap_peak"] - idle < 700_000
+
+
+# Real clients
+
+
+def test_curl_sends_a_form(server, tmp_path):
+    source = tmp_path / "source.bin"
+    source.write_bytes(raw.pattern(2_000_000))
+    (tmp_path / "kept").mkdir()
+    text = curl(server, "-F", "title=two words", "-F", f"file=@{source};type=image/png", "-F", "note=<" + str(source) + ";filename=n.txt",
+                "--expect100-timeout", "60", path=target(tmp_path, keep=tmp_path / "kept")).decode()
+    assert "title|-|-|-|9|" in text and "file|source.bin|source.bin|image/png|2000000|-|file|UVHTTP_OK" in text
+    assert (tmp_path / "kept/kept-1").read_bytes() == source.read_bytes()
+    assert names(tmp_path) == ["kept", "source.bin"]
+
+
+def test_curl_sends_a_form_slowly(server, tmp_path):
+    source = tmp_path / "source.bin"
+    source.write_bytes(raw.pattern(3_000_000))
+    text = curl(server, "-F", f"file=@{source}", "--limit-rate", "4M", path=target(tmp_path)).decode()
+    assert "|3000000|-|file\n" in text
+
+
+def test_httpx_and_aiohttp_send_forms(server, tmp_path):
+    import aiohttp
+    import httpx
+
+    url = f"http://127.0.0.1:{server.port}{target(tmp_path)}"
+    data = raw.pattern(700_000)
+    with httpx.Client(trust_env=False) as client:
+        answer = client.post(url, data={"a": "1"}, files={"f": ("x.bin", data, "image/gif")})
+        assert answer.text == f"2\na|-|-|-|1|{sum_of(b'1')}|memory\nf|x.bin|x.bin|image/gif|700000|-|file\n"
+
+    async def send():
+        async with aiohttp.ClientSession() as session:
+            fields = aiohttp.FormData()
+            fields.add_field("a", "1")
+            fields.add_field("f", data, filename="x.bin", content_type="image/gif")
+            async with session.post(url, data=fields) as response:
+                return await response.text()
+
+    lines = asyncio.run(send()).splitlines()
+    assert lines[0] == "2" and lines[2] == "f|x.bin|x.bin|image/gif|700000|-|file"
+    wait_until_empty(tmp_path)
+
+
+def test_node_sends_a_form(server, tmp_path):
+    script = """
+        const form = new FormData();
+        form.append('a', '1');
+        form.append('f', new Blob([new Uint8Array(700000)], { type: 'image/gif' }), 'x.bin');
+        console.log(await (await fetch(process.argv[1], { method: 'POST', body: form })).text());"""
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    done = subprocess.run([installed("node", "nodejs"), "--input-type=module", "-e", script, f"http://127.0.0.1:{server.port}{target(tmp_path)}"],
+                          capture_output=True, text=True, env=environment, check=False)
+    assert "f|x.bin|x.bin|image/gif|700000|-|file\n" in done.stdout, done.stderr
+    wait_until_empty(tmp_path)

@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+"""Checks that docs/pitfalls.md names tests that exist, and every test whose name says that it is about a pitfall.
+
+A row is `| what went wrong | `FILE::TEST` |`. A test that was renamed or deleted would leave a promise behind that nobody keeps.
+"""
+
+import re
+
+import csource
+
+PAGE = "docs/pitfalls.md"
+ROW = re.compile(r"^\|.*\| (.*?) \|$")
+NAMED = re.compile(r"`(tests/[\w/.]+)::(\w+)`")
+# In C every such function is handed to cmocka, since the compiler refuses a static one that nobody uses.
+PYTHON_TEST = re.compile(r"^def (test_\w+)\(", re.M)
+C_TEST = re.compile(r"^static void (\w+)\(void \*\*state\)", re.M)
+
+
+def tests_of(root, path):
+    text = csource.read(root, path)
+    return set((PYTHON_TEST if path.suffix == ".py" else C_TEST).findall(text))
+
+
+def check(root):
+    if not (root / PAGE).is_file():
+        return [f"{PAGE} is missing"]
+    tests = {path.as_posix(): tests_of(root, path) for path in csource.project_files(root)
+             if path.parts[0] == "tests" and path.suffix in (".py", ".c") and path.name.startswith("test_")}
+    violations, named = [], set()
+    for number, line in enumerate(csource.read(root, PAGE).splitlines(), 1):
+        row = ROW.match(line)
+        if not row or row[1] == "test":
+            continue
+        found = NAMED.fullmatch(row[1])
+        if not found:
+            violations.append(f"{PAGE}:{number}: names no test of the form `tests/FILE::NAME`")
+        elif found[2] not in tests.get(found[1], ()):
+            violations.append(f"{PAGE}:{number}: there is no test {found[1]}::{found[2]}")
+        else:
+            named.add(found.groups())
+    for path, names in tests.items():
+        for name in sorted(names):
+            if "pitfall_" in name and (path, name) not in named:
+                violations.append(f"{path}: {name} does not stand in {PAGE}")
+    return violations
+
+
+if __name__ == "__main__":
+    csource.main(check, __doc__.splitlines()[0])
