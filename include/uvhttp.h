@@ -26,7 +26,7 @@
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, static.h (folders),
  * multipart.h (uploads), cookie.h, negotiate.h, sse.h (events), secret.h (comparing tokens), metrics.h and access_log.h (watching it),
- * config.h (limits), parser.h (the parser alone, no libuv). */
+ * embedding.h (unix sockets, proxies, data of your own), config.h (limits), parser.h (the parser alone, no libuv). */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
@@ -35,6 +35,7 @@
 #include <uvhttp/access_log.h>
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "net/socket_watch.h"
+#include "platform/socket.h"
 #include "server/exchange.h"
 #include "server/h1_exchange.h"
 
@@ -51,7 +52,8 @@ struct uvh_conn {
     struct uvh_h1_exchange *exchange; /* NULL between requests; there from the first byte of a head on */
     struct uvh_conn_input in;
     struct uvh_conn_output out;
-    uint32_t requests; /* on this connection so far */
+    struct uvh_connection_data *data; /* the user's; NULL until asked for */
+    uint32_t requests;                /* on this connection so far */
     unsigned char life;
     unsigned char rx;
     unsigned char tx;
@@ -66,8 +68,8 @@ struct uvh_conn {
 /* 10,000 idle connections are to cost at most 512 bytes each, allocator and libuv's table included. */
 _Static_assert(sizeof(struct uvh_conn) <= 288, "an idle connection stays small");
 
-/* Takes over an accepted socket; closes it when memory ran out. `reject`: answer 503 and close. */
-void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
+/* Takes over an accepted socket: 0, or UVHTTP_ENOMEM and it stays the caller's. `reject`: answer 503 and close. */
+int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
 
 /* Closes at once; an exchange at work is aborted. Harmless when closed already. */
 void uvh_conn_close(struct uvh_conn *conn);
@@ -95,6 +97,9 @@ bool uvh_conn_takes_bytes(const struct uvh_conn *conn);
 
 /* Something was sent outside of reading: closes, or settles and sees to what has been received meanwhile. */
 void uvh_conn_proceed(struct uvh_conn *conn);
+
+/* The peer's address as text for a log line, in a buffer that is used again. */
+const char *uvh_conn_peer(const struct uvh_conn *conn, char text[UVH_SOCKET_ADDRESS_TEXT]);
 
 /* Asserts that the states fit together. */
 void uvh_conn_check(const struct uvh_conn *conn);

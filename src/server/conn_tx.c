@@ -413,6 +413,11 @@ static void peer(struct uvh_exchange *base, char *text)
     uvh_socket_peer(uvh_h1_exchange_of(base)->conn->watch.socket, text);
 }
 
+static struct uvh_connection_data **connection_data(struct uvh_exchange *base)
+{
+    return &uvh_h1_exchange_of(base)->conn->data;
+}
+
 const struct uvh_protocol uvh_conn_protocol = {
     .respond = respond,
     .begin = uvh_conn_stream_begin,
@@ -428,4 +433,5 @@ const struct uvh_protocol uvh_conn_protocol = {
     .abandon = abandon,
     .released = released,
     .peer = peer,
+    .connection_data = connection_data,
 };
