@@ -48,14 +48,6 @@ bool uvh_forwarded_node(uvhttp_slice_t node, struct uvh_ip_address *address)
     return uvh_ip_address_parse(host, address);
 }
 
-static bool is_believed(const struct uvh_forwarded *forwarded, const struct uvh_ip_address *address)
-{
-    for (size_t i = 0; i < forwarded->prefix_count; i++)
-        if (uvh_address_prefix_holds(&forwarded->prefixes[i], address))
-            return true;
-    return false;
-}
-
 /* The opening quote that belongs to the closing one at `close`; `start` when there is none. */
 static const char *opening_quote(const char *start, const char *close)
 {
@@ -114,7 +106,7 @@ bool uvh_forwarded_read(struct uvh_forwarded *forwarded, uvhttp_slice_t value)
             return false;
         forwarded->has_client = true;
         forwarded->client = address;
-        if (!is_believed(forwarded, &address))
+        if (!uvh_address_prefix_any(forwarded->prefixes, forwarded->prefix_count, &address))
             return false;
     }
     return true;

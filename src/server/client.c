@@ -14,11 +14,6 @@
 
 static const char unix_peer[] = "unix:"; /* as uvh_socket_peer has it */
 
-static struct uvh_exchange *exchange_of(uvhttp_request_t *request)
-{
-    return UVH_CONTAINER_OF(request, struct uvh_exchange, request);
-}
-
 static uvhttp_slice_t slice_of(const char *text)
 {
     return (uvhttp_slice_t){text, strlen(text)};
@@ -73,12 +68,8 @@ static bool is_believed(const struct uvh_proxies *proxies, const char *peer)
     struct uvh_ip_address address;
     if (strcmp(peer, unix_peer) == 0)
         return proxies->unix_peers;
-    if (!uvh_ip_address_parse(slice_of(peer), &address))
-        return false;
-    for (size_t i = 0; i < proxies->count; i++)
-        if (uvh_address_prefix_holds(&proxies->prefixes[i], &address))
-            return true;
-    return false;
+    return uvh_ip_address_parse(slice_of(peer), &address) &&
+           uvh_address_prefix_any(proxies->prefixes, proxies->count, &address);
 }
 
 /* ---- what they say ---- */
@@ -155,7 +146,7 @@ static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies 
 static const struct uvh_client *client_of(uvhttp_request_t *request)
 {
     static const struct uvh_client unknown = {"", "http", NULL};
-    struct uvh_exchange *exchange = exchange_of(request);
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
     const struct uvh_proxies *proxies = exchange->worker->server->proxies;
     if (exchange->client != NULL)
         return exchange->client;
@@ -173,7 +164,7 @@ static const struct uvh_client *client_of(uvhttp_request_t *request)
 
 const char *uvhttp_request_peer_address(uvhttp_request_t *request)
 {
-    struct uvh_exchange *exchange = exchange_of(request);
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
     if (exchange->peer_text == NULL) {
         exchange->peer_text = uvh_arena_text(&exchange->arena, UVH_SOCKET_ADDRESS_TEXT);
         if (exchange->peer_text == NULL)
@@ -185,7 +176,7 @@ const char *uvhttp_request_peer_address(uvhttp_request_t *request)
 
 static bool asks_proxies(uvhttp_request_t *request)
 {
-    return exchange_of(request)->worker->server->proxies != NULL;
+    return uvh_exchange_of_request(request)->worker->server->proxies != NULL;
 }
 
 const char *uvhttp_request_client_address(uvhttp_request_t *request)

@@ -113,6 +113,11 @@ void uvh_exchange_release_connection_data(const uvhttp_allocator_t *allocator,
 /* By the protocol: the response has been sent completely, or can never be (`aborted`). Releases the exchange when nobody uses it. */
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted);
 
+static inline struct uvh_exchange *uvh_exchange_of_request(uvhttp_request_t *request)
+{
+    return UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+}
+
 static inline struct uvh_exchange *uvh_exchange_of_response(uvhttp_response_t *response)
 {
     return UVH_CONTAINER_OF(response, struct uvh_exchange, response);

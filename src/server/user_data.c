@@ -5,15 +5,10 @@
 #include "server/exchange.h"
 #include "server/server.h"
 
-static struct uvh_exchange *exchange_of(uvhttp_request_t *request)
-{
-    return UVH_CONTAINER_OF(request, struct uvh_exchange, request);
-}
-
 /* Makes it when there is none; NULL when memory ran out. */
 static struct uvh_connection_data *data_of(uvhttp_request_t *request)
 {
-    struct uvh_exchange *exchange = exchange_of(request);
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
     struct uvh_server *server = exchange->worker->server;
     struct uvh_connection_data **data = exchange->protocol->connection_data(exchange);
     if (*data == NULL && (*data = uvh_alloc_zero(server->allocator, sizeof(**data))) != NULL)
@@ -36,7 +31,7 @@ int uvhttp_request_set_connection_data(uvhttp_request_t *request, void *data, vo
 
 void *uvhttp_request_connection_data(uvhttp_request_t *request)
 {
-    struct uvh_exchange *exchange = exchange_of(request);
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
     const struct uvh_connection_data *kept = *exchange->protocol->connection_data(exchange);
     return kept == NULL ? NULL : kept->data;
 }
@@ -70,5 +65,5 @@ void *uvhttp_server_data(const uvhttp_server_t *server)
 
 uvhttp_server_t *uvhttp_request_server(const uvhttp_request_t *request)
 {
-    return &exchange_of((uvhttp_request_t *)(uintptr_t)request)->worker->server->view;
+    return &uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request)->worker->server->view;
 }

@@ -181,11 +181,11 @@ static void forwarded_of_believed_proxies(void **state)
     static const char *const rows[][2] = {
         {"Forwarded: for=192.0.2.1;proto=https;host=a.example\r\n", "192.0.2.1|127.0.0.1|https|a.example"},
         {"Forwarded: for=1.1.1.1;proto=http, for=\"[2001:db8::1]:80\";proto=https, "
-         "for=10.0.0.1;proto=http\r\n",                                                          "2001:db8::1|127.0.0.1|https|h"                                                                   },
-        {"Forwarded: for=\"\r\nForwarded: for=192.0.2.1\r\n",                                                         "192.0.2.1|127.0.0.1|http|h"},
-        {"Forwarded: for=_hidden;proto=https\r\n",                                                         "127.0.0.1|127.0.0.1|https|h"                                                                              },
-        {"Forwarded: for=192.0.2.1;for=192.0.2.2\r\n",                                                         "127.0.0.1|127.0.0.1|http|h"},
-        {"X-Forwarded-For: 192.0.2.1\r\n",                                                         "127.0.0.1|127.0.0.1|http|h"                                                                                          },
+         "for=10.0.0.1;proto=http\r\n",                    "2001:db8::1|127.0.0.1|https|h"      },
+        {"Forwarded: for=\"\r\nForwarded: for=192.0.2.1\r\n",       "192.0.2.1|127.0.0.1|http|h"         },
+        {"Forwarded: for=_hidden;proto=https\r\n",                  "127.0.0.1|127.0.0.1|https|h"        },
+        {"Forwarded: for=192.0.2.1;for=192.0.2.2\r\n",              "127.0.0.1|127.0.0.1|http|h"         },
+        {"X-Forwarded-For: 192.0.2.1\r\n",                          "127.0.0.1|127.0.0.1|http|h"         },
     };
     begin();
     make_server();
@@ -381,6 +381,21 @@ static void lines_below_the_level_are_not_written(void **state)
     }
 }
 
+static void a_timeout_is_told_to_those_who_debug(void **state)
+{
+    (void)state;
+    memset(&logged, 0, sizeof logged);
+    begin();
+    stage.config->log = log_line;
+    stage.config->log_level = UVHTTP_LOG_DEBUG;
+    stage.config->keep_alive_timeout = 1;
+    make_server();
+    connect_client();
+    stage_drive_to_end(&stage, &client, 1000);
+    assert_non_null(strstr(logged.text, "connection of 127.0.0.1 ended by keep_alive_timeout"));
+    end();
+}
+
 static void a_wrong_level_is_refused(void **state)
 {
     (void)state;
@@ -564,6 +579,7 @@ int main(void)
         cmocka_unit_test(without_memory_no_data_is_taken),
         cmocka_unit_test(a_server_has_data),
         cmocka_unit_test(lines_below_the_level_are_not_written),
+        cmocka_unit_test(a_timeout_is_told_to_those_who_debug),
         cmocka_unit_test(a_wrong_level_is_refused),
         cmocka_unit_test(nothing_is_written_unless_asked),
         cmocka_unit_test(the_ready_made_log_writes_lines),
