@@ -106,8 +106,8 @@ static void on_drain_timeout(uv_timer_t *timer)
 
 static void close_listeners(struct uvh_server *server)
 {
-    uvh_listening_remove_files(
-        server); /* first, so that nobody joins a queue that was accepted for the last time */
+    /* First, so that nobody joins a queue that was accepted for the last time. */
+    uvh_listening_remove_files(server);
     while (!uvh_list_empty(&server->listeners)) {
         struct uvh_listener *listener = UVH_CONTAINER_OF(server->listeners.next, struct uvh_listener, link);
         uvh_listener_drain_queue(listener);
