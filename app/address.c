@@ -1,4 +1,4 @@
-/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT and :PORT, where HOST is a numeric
+/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT and unix:PATH, where HOST is a numeric
  * address, "localhost" (127.0.0.1) or "*" (every IPv4 address). Names are not looked up: a server that listens
  * somewhere else after a change in the DNS would surprise its owner. Called by options.c and banner.c. */
 #include "address.h"
@@ -58,6 +58,10 @@ bool uvh_address_parse(const char *text, size_t length, struct uvh_address *addr
     address->port = UVH_ADDRESS_NO_PORT;
     if (length == 0)
         return false;
+    if (length > strlen(UVH_ADDRESS_UNIX) && memcmp(text, UVH_ADDRESS_UNIX, strlen(UVH_ADDRESS_UNIX)) == 0) {
+        address->port = UVH_ADDRESS_NEVER;
+        return set_host(address, text, length);
+    }
     if (text[0] == '[')
         return parse_bracketed(text, length, address);
     if (set_host(address, text, length) && is_numeric(AF_INET6, address->host))
@@ -74,6 +78,11 @@ bool uvh_address_parse(const char *text, size_t length, struct uvh_address *addr
     if (strcasecmp(address->host, "localhost") == 0)
         return set_host(address, "127.0.0.1", 9);
     return is_numeric(AF_INET, address->host);
+}
+
+const char *uvh_address_path(const struct uvh_address *address)
+{
+    return address->port == UVH_ADDRESS_NEVER ? address->host + strlen(UVH_ADDRESS_UNIX) : NULL;
 }
 
 bool uvh_address_is_ipv6(const char *host)

@@ -1,4 +1,4 @@
-/* Addresses to listen on, as people write them: "127.0.0.1:8080", "[::1]:8080", ":8080", "localhost".
+/* Addresses to listen on, as people write them: "127.0.0.1:8080", "[::1]:8080", ":8080", "localhost", "unix:/run/site.sock".
  *
  * A parsed address is numeric, so nothing is ever looked up. Called by the options. */
 #ifndef UVH_APP_ADDRESS_H
@@ -7,16 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define UVH_ADDRESS_HOST_SIZE 48
+#define UVH_ADDRESS_UNIX      "unix:"
+#define UVH_ADDRESS_HOST_SIZE (sizeof(UVH_ADDRESS_UNIX) + 107) /* the longest path of a unix socket */
 #define UVH_ADDRESS_NO_PORT   (-1)
+#define UVH_ADDRESS_NEVER     (-2)
 
 struct uvh_address {
-    char host[UVH_ADDRESS_HOST_SIZE]; /* numeric, without brackets */
-    int port;                         /* UVH_ADDRESS_NO_PORT: none was given */
+    char host[UVH_ADDRESS_HOST_SIZE]; /* numeric, without brackets; or "unix:" and a path */
+    int port;                         /* UVH_ADDRESS_NO_PORT: none was given; _NEVER: there is none */
 };
 
 /* Takes `length` bytes of `text` apart. False when they are no address. */
 bool uvh_address_parse(const char *text, size_t length, struct uvh_address *address);
+
+/* The path of a unix socket; NULL for other addresses. */
+const char *uvh_address_path(const struct uvh_address *address);
 
 bool uvh_address_is_ipv6(const char *host);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define URL_SIZE 80
+#define URL_SIZE 120
 #define URL_MAX  64 /* a machine with more addresses than that needs no list of them */
 
 struct url_list {
@@ -26,23 +26,30 @@ struct url_list {
     } items[URL_MAX];
 };
 
-static void add_url(struct url_list *list, const char *host, int port, bool local)
+/* Once, if there is room. */
+static void add_text(struct url_list *list, const char *text, bool local)
 {
-    if (list->count == URL_MAX)
-        return;
-    struct url *url = &list->items[list->count];
-    const char *open = uvh_address_is_ipv6(host) ? "[" : "";
-    const char *close = uvh_address_is_ipv6(host) ? "]" : "";
-    url->local = local;
-    if (port == 80)
-        snprintf(url->text, sizeof(url->text), "http://%s%s%s/", open, host, close);
-    else
-        snprintf(url->text, sizeof(url->text), "http://%s%s%s:%d/", open, host, close, port);
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->items[i].text, url->text) == 0)
+        if (strcmp(list->items[i].text, text) == 0)
             return;
     }
-    list->count++;
+    if (list->count == URL_MAX)
+        return;
+    struct url *url = &list->items[list->count++];
+    url->local = local;
+    snprintf(url->text, sizeof(url->text), "%s", text);
+}
+
+static void add_url(struct url_list *list, const char *host, int port, bool local)
+{
+    char text[URL_SIZE];
+    const char *open = uvh_address_is_ipv6(host) ? "[" : "";
+    const char *close = uvh_address_is_ipv6(host) ? "]" : "";
+    if (port == 80)
+        snprintf(text, sizeof(text), "http://%s%s%s/", open, host, close);
+    else
+        snprintf(text, sizeof(text), "http://%s%s%s:%d/", open, host, close, port);
+    add_text(list, text, local);
 }
 
 /* The addresses of one family that others can reach this machine under. */
@@ -70,6 +77,10 @@ static void collect_urls(struct url_list *list, const struct uvh_address *addres
 {
     for (size_t i = 0; i < count; i++) {
         const char *host = addresses[i].host;
+        if (uvh_address_path(&addresses[i]) != NULL) {
+            add_text(list, host, true);
+            continue;
+        }
         bool ipv6 = uvh_address_is_ipv6(host);
         if (!uvh_address_is_any(host)) {
             add_url(list, host, addresses[i].port, uvh_address_is_loopback(host));
@@ -92,8 +103,10 @@ static void print_plain(const struct url_list *urls, const char *root)
     fputs("uvhttp: serving ", stdout);
     print_path(root);
     fputs(" at", stdout);
-    for (size_t i = 0; i < urls->count; i++)
-        printf(" %s", urls->items[i].text);
+    for (size_t i = 0; i < urls->count; i++) {
+        putchar(' ');
+        print_path(urls->items[i].text);
+    }
     putchar('\n');
 }
 
@@ -110,9 +123,11 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     printf("\n  %suvhttp %s%s\n\n  Serving  ", strong, uvhttp_version(), plain);
     print_path(root);
     putchar('\n');
-    for (size_t i = 0; i < urls->count; i++)
-        printf("  %s  %s%s%s\n", urls->items[i].local ? "Local  " : "Network", link, urls->items[i].text,
-               plain);
+    for (size_t i = 0; i < urls->count; i++) {
+        printf("  %s  %s", urls->items[i].local ? "Local  " : "Network", link);
+        print_path(urls->items[i].text);
+        printf("%s\n", plain);
+    }
 
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     printf("\n  %sIndex: %s. Folder listings: %s. Hidden files: %s.%s\n", faint,

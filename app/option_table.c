@@ -27,7 +27,8 @@ const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT", "port to listen on; 0 takes a free one"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on, IPv6 in brackets; may be given several times (default: every IPv4 address "
+           "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times (default: every "
+           "IPv4 address "
            "of the machine)"),
 
     GROUP("Files"),

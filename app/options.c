@@ -144,7 +144,7 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
             print_origin(option, source->from_environment);
             fprintf(stderr,
                     "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                    "brackets or localhost, each with or without :PORT (0 to 65535)\n",
+                    "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH\n",
                     (int)length, text);
             return UVH_EXIT_FAILED;
         }

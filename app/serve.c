@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "banner.h"
-#include "logger.h"
 
 static int print_error(int err)
 {
@@ -93,7 +92,11 @@ static int listen_all(uvhttp_server_t *server, struct uvh_address *addresses, si
         bool choose = address->port == 0;
         if (choose)
             address->port = chosen;
-        int err = uvhttp_server_listen(server, address->host, address->port);
+        const char *path = uvh_address_path(address);
+        int err = path != NULL ? uvhttp_server_listen_unix(server, path, 0)
+                               : uvhttp_server_listen(server, address->host, address->port);
+        if (err != 0 && path != NULL) /* the log has said why */
+            return UVH_EXIT_FAILED;
         if (err != 0)
             return print_listen_error(address, err);
         if (choose)
@@ -160,8 +163,9 @@ int uvh_serve_run(const struct uvh_options *options)
 
     uvhttp_log_level_t level = options->log_level;
     uvhttp_config_t config = options->config;
-    config.log = uvh_logger_line;
+    config.log = uvhttp_log_to_stderr;
     config.log_arg = &level;
+    config.log_level = level;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, &config);
     if (server == NULL)
         return print_error(UVHTTP_ENOMEM);

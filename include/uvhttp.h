@@ -40,6 +40,7 @@
 #include <uvhttp/config.h>
 #include <uvhttp/cookie.h>
 #include <uvhttp/cors.h>
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
 #include <uvhttp/form_data.h>

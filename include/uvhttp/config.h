@@ -47,8 +47,13 @@ typedef struct uvhttp_config {
 
     /* Not numbers */
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the server. */
-    uvhttp_log_cb log;                   /* NULL: silent */
+    uvhttp_log_cb log;                   /* NULL: silent; uvhttp_log_to_stderr is one */
     void *log_arg;
+    uvhttp_log_level_t log_level; /* lines above it are not even formatted; UVHTTP_LOG_INFO */
+    /* The calendar clock: milliseconds since 1970-01-01 00:00 UTC, for Date, the access log and whatever compares dates; NULL: the system's. Called
+     * on the loop's thread, at least once for each response then. Timeouts and durations are the loop's own and not changed by it. */
+    int64_t (*clock)(void *clock_arg);
+    void *clock_arg;
 } uvhttp_config_t;
 
 /* A config with every default; NULL when memory ran out. Free it with uvhttp_config_free (NULL is fine). Any thread. */

@@ -79,7 +79,8 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request
 /* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */
 UVHTTP_EXPORT int uvhttp_request_http_minor(const uvhttp_request_t *request);
 
-/* The client's address as text without port ("127.0.0.1", "::1"); "" when the system does not know it any more. */
+/* The client's address as text without port ("127.0.0.1", "::1"; "unix:" for a client on a unix socket); "" when the system does not know it any more.
+ * Behind proxies that are believed (uvhttp_server_trust_proxies) the address of the client in front of them. */
 UVHTTP_EXPORT const char *uvhttp_request_client_address(uvhttp_request_t *request);
 
 /* ---- A body in pieces, for routes with UVHTTP_ROUTE_STREAM ---- */

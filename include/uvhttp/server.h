@@ -86,13 +86,14 @@ UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_fin
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
 
 /* Listens on a numeric address ("127.0.0.1", "::1", "0.0.0.0", "::") and port; port 0 takes a free one, see
- * uvhttp_server_port. "::" is every IPv6 address and no IPv4 one. May be called for several addresses. Freezes routes,
+ * uvhttp_server_port. "::" is every IPv6 address and no IPv4 one; "localhost" is 127.0.0.1 and, where there is IPv6, ::1 with the same port. Unix
+ * sockets and descriptors: uvhttp/embedding.h. May be called for several addresses. Freezes routes,
  * even if the address is then refused. Errors: UVHTTP_ECONFIG (logged with the field), UVHTTP_EINVAL (address or port),
  * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...).
  * Also sets SIGPIPE to be ignored if it has its default action, since a vanished client would end the process otherwise. */
 UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *address, int port);
 
-/* The port of the first listener, 0 before. */
+/* The port of the first listener that has one, 0 before. */
 UVHTTP_EXPORT int uvhttp_server_port(const uvhttp_server_t *server);
 
 /* Runs the loop until the server has stopped. Errors: libuv's. With a caller's loop run that instead. */

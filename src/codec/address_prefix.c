@@ -60,3 +60,12 @@ bool uvh_address_prefix_holds(const struct uvh_address_prefix *prefix, const str
     return prefix->v4 == uvh_ip_address_is_v4(address) &&
            same_bits(prefix->address.bytes, address->bytes, prefix->bits);
 }
+
+bool uvh_address_prefix_any(const struct uvh_address_prefix *prefixes, size_t count,
+                            const struct uvh_ip_address *address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (uvh_address_prefix_holds(&prefixes[i], address))
+            return true;
+    return false;
+}

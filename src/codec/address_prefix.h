@@ -19,4 +19,8 @@ bool uvh_address_prefix_parse(uvhttp_slice_t text, struct uvh_address_prefix *pr
 
 bool uvh_address_prefix_holds(const struct uvh_address_prefix *prefix, const struct uvh_ip_address *address);
 
+/* The same for at least one of several. */
+bool uvh_address_prefix_any(const struct uvh_address_prefix *prefixes, size_t count,
+                            const struct uvh_ip_address *address);
+
 #endif

@@ -64,6 +64,21 @@ uvhttp_slice_t uvh_parameter_front(uvhttp_slice_t *rest)
     return (uvhttp_slice_t){start, length};
 }
 
+int uvh_parameter_first(uvhttp_slice_t *rest, struct uvh_parameter *parameter)
+{
+    const char *p = rest->base;
+    const char *end = p + rest->length;
+    const char *stop = skip_token(p, end);
+    parameter->name = (uvhttp_slice_t){p, (size_t)(stop - p)};
+    if (stop == p || stop == end || *stop != '=')
+        return -1;
+    p = take_value(stop + 1, end, parameter);
+    if (p == NULL)
+        return -1;
+    *rest = (uvhttp_slice_t){p, (size_t)(end - p)};
+    return 1;
+}
+
 int uvh_parameter_next(uvhttp_slice_t *rest, struct uvh_parameter *parameter)
 {
     if (rest->length == 0)
@@ -82,13 +97,6 @@ int uvh_parameter_next(uvhttp_slice_t *rest, struct uvh_parameter *parameter)
         if (p < end && *p != ';')
             break;
     }
-    const char *stop = skip_token(p, end);
-    parameter->name = (uvhttp_slice_t){p, (size_t)(stop - p)};
-    if (stop == p || stop == end || *stop != '=')
-        return -1;
-    p = take_value(stop + 1, end, parameter);
-    if (p == NULL)
-        return -1;
     *rest = (uvhttp_slice_t){p, (size_t)(end - p)};
-    return 1;
+    return uvh_parameter_first(rest, parameter);
 }

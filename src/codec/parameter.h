@@ -1,6 +1,6 @@
 /* Parameters behind a value (RFC 9110 section 5.6.6): ";name=value", as in Content-Type, Content-Disposition and Accept.
  *
- * Called by the multipart parser and by content negotiation. */
+ * Called by the multipart parser, by content negotiation and for Forwarded. */
 #ifndef UVH_CODEC_PARAMETER_H
 #define UVH_CODEC_PARAMETER_H
 
@@ -20,5 +20,8 @@ uvhttp_slice_t uvh_parameter_front(uvhttp_slice_t *rest);
  *   0: the end
  *  -1: malformed; the rest is not to be looked at */
 int uvh_parameter_next(uvhttp_slice_t *rest, struct uvh_parameter *parameter);
+
+/* The same for a list that begins with a parameter instead of a value: the one at its beginning, 1 or -1. */
+int uvh_parameter_first(uvhttp_slice_t *rest, struct uvh_parameter *parameter);
 
 #endif

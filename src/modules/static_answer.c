@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "codec/conditional.h"
 #include "codec/range.h"
-#include "platform/clock.h"
 
 /* A page on its way out. On its own, since it is released when the exchange's memory may be gone. */
 struct listing {
@@ -65,7 +65,8 @@ static int answer_range(uvhttp_request_t *request, uvhttp_response_t *response, 
     uint64_t last = 0;
     if (entry->size == 0 ||
         (if_range.base != NULL &&
-         !uvh_range_if_range_holds(if_range, etag, true, entry->modified, uvh_clock_unix_ms() / 1000)))
+         !uvh_range_if_range_holds(if_range, etag, true, entry->modified,
+                                   uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000)))
         return send_part(response, entry, 200, 0, entry->size);
     switch (uvh_range_parse(range, entry->size, &first, &last)) {
     case UVH_RANGE_SATISFIABLE:

@@ -25,9 +25,9 @@ struct uvh_listener {
     bool paused;
 };
 
-/* Starts accepting. 0 or libuv's code; owner, on_accept and on_pause are set before. */
-int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, const char *address, int port,
-                       int backlog);
+/* Starts accepting on a socket that listens, which is closed with the listener. 0, or libuv's code and the socket stays the caller's. Owner,
+ * on_accept and on_pause are set before. */
+int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket);
 
 /* Accepts again after a pause; harmless when not paused. */
 void uvh_listener_resume(struct uvh_listener *listener);

@@ -16,3 +16,12 @@ int uvh_clock_zone_minutes(int64_t unix_seconds)
     time_t seconds = (time_t)unix_seconds;
     return localtime_r(&seconds, &local) == NULL ? 0 : (int)(local.tm_gmtoff / 60);
 }
+
+void uvh_clock_stamp(int64_t unix_seconds, char stamp[UVH_CLOCK_STAMP_SIZE])
+{
+    struct tm utc;
+    time_t seconds = (time_t)unix_seconds;
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(stamp, UVH_CLOCK_STAMP_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        stamp[0] = '\0';
+}

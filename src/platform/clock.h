@@ -10,4 +10,8 @@ int64_t uvh_clock_unix_ms(void);
 /* Minutes that local time was ahead of UTC at that second, in the time zone the process started with. Any thread. */
 int uvh_clock_zone_minutes(int64_t unix_seconds);
 
+/* "2026-01-31T12:00:00Z", or "" for a year of more than four digits. Any thread. */
+enum { UVH_CLOCK_STAMP_SIZE = 21 };
+void uvh_clock_stamp(int64_t unix_seconds, char stamp[UVH_CLOCK_STAMP_SIZE]);
+
 #endif

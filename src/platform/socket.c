@@ -45,7 +45,7 @@ static int parse_address(const char *address, int port, struct sockaddr_storage 
     return -EINVAL;
 }
 
-static int make_nonblocking(int socket)
+int uvh_socket_make_ours(int socket)
 {
     int flags = fcntl(socket, F_GETFL);
     if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(socket, F_SETFD, FD_CLOEXEC) < 0)
@@ -58,15 +58,29 @@ static int set_option(int socket, int level, int option, int value)
     return setsockopt(socket, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
 }
 
-/* A client whose machine has gone says nothing; while a handler waits, nothing but these probes would find out. */
-static int set_keepalive(int listener)
+int uvh_socket_new(int family)
 {
-    int err = set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
+    int made = socket(family, SOCK_STREAM, 0);
+    if (made < 0)
+        return -errno;
+    int err = uvh_socket_make_ours(made);
     if (err == 0)
-        err = set_option(listener, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
+        return made;
+    uvh_socket_close(made);
+    return err;
+}
+
+/* The probes: a client whose machine has gone says nothing; while a handler waits, nothing else would find out. */
+int uvh_socket_set_tcp(int socket)
+{
+    int err = set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     if (err == 0)
-        err = set_option(listener, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
-    return err == 0 ? set_option(listener, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES) : err;
+        err = set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    if (err == 0)
+        err = set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
+    if (err == 0)
+        err = set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
+    return err == 0 ? set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES) : err;
 }
 
 int uvh_socket_listen(const char *address, int port, int backlog)
@@ -76,17 +90,13 @@ int uvh_socket_listen(const char *address, int port, int backlog)
     int err = parse_address(address, port, &storage, &length);
     if (err != 0)
         return err;
-    int listener = socket(storage.ss_family, SOCK_STREAM, 0);
+    int listener = uvh_socket_new(storage.ss_family);
     if (listener < 0)
-        return -errno;
-    err = make_nonblocking(listener);
+        return listener;
+    err = set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+    /* Connections inherit these from their listener, which saves calls for each of them. */
     if (err == 0)
-        err = set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
-    /* Connections inherit the following from their listener, which saves calls for each of them. */
-    if (err == 0)
-        err = set_option(listener, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (err == 0)
-        err = set_keepalive(listener);
+        err = uvh_socket_set_tcp(listener);
     /* Without this, "::" would or would not take IPv4 too, depending on the machine's settings. */
     if (err == 0 && storage.ss_family == AF_INET6)
         err = set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -109,7 +119,7 @@ int uvh_socket_port(int socket)
         return -errno;
     if (storage.ss_family == AF_INET6)
         return ntohs(((struct sockaddr_in6 *)(void *)&storage)->sin6_port);
-    return ntohs(((struct sockaddr_in *)(void *)&storage)->sin_port);
+    return storage.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&storage)->sin_port) : 0;
 }
 
 int uvh_socket_accept(int listener)
@@ -122,7 +132,7 @@ int uvh_socket_accept(int listener)
 #else
         int socket = accept(listener, NULL, NULL);
         if (socket >= 0) {
-            int err = make_nonblocking(socket);
+            int err = uvh_socket_make_ours(socket);
             if (err == 0)
                 return socket;
             close(socket);
@@ -220,12 +230,21 @@ void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
     text[0] = '\0';
     if (getpeername(socket, (struct sockaddr *)&storage, &length) != 0)
         return;
-    const void *address = NULL;
-    if (storage.ss_family == AF_INET)
+    if (storage.ss_family == AF_UNIX) {
+        memcpy(text, "unix:", sizeof("unix:"));
+        return;
+    }
+    const struct in6_addr *v6 = &((struct sockaddr_in6 *)(void *)&storage)->sin6_addr;
+    int family = storage.ss_family;
+    const void *address = v6;
+    if (family == AF_INET)
         address = &((struct sockaddr_in *)(void *)&storage)->sin_addr;
-    else if (storage.ss_family == AF_INET6)
-        address = &((struct sockaddr_in6 *)(void *)&storage)->sin6_addr;
-    if (address == NULL || inet_ntop(storage.ss_family, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
+    /* A socket that was adopted may take IPv4 as well. */
+    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+        family = AF_INET;
+        address = &v6->s6_addr[12];
+    }
+    if (inet_ntop(family, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
         text[0] = '\0';
 }
 

@@ -15,10 +15,17 @@
 
 enum { UVH_SOCKET_ADDRESS_TEXT = 64 }; /* bytes that hold any address as text */
 
+/* A stream socket of that family (AF_INET, ...) as stated above. */
+int uvh_socket_new(int family);
+
+/* Makes a socket that came from elsewhere non-blocking and closes it on exec; sets what every TCP socket of ours has. */
+int uvh_socket_make_ours(int socket);
+int uvh_socket_set_tcp(int socket);
+
 /* A listening socket on a numeric IPv4 or IPv6 address; port 0 takes a free one. TCP_NODELAY is set and inherited. */
 int uvh_socket_listen(const char *address, int port, int backlog);
 
-/* The port a socket is bound to. */
+/* The port a socket is bound to; 0 when it has none. */
 int uvh_socket_port(int socket);
 
 /* The next connection; -EAGAIN when none waits. */
@@ -42,7 +49,7 @@ void uvh_socket_reset_when_closed(int socket);
 
 void uvh_socket_close(int socket);
 
-/* The peer's address without port, or "" when it is not known any more. */
+/* The peer's address without port, "unix:" for a unix socket, or "" when it is not known any more. */
 void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);
 
 /* Ignores SIGPIPE in the process if its action is the default one (which would end the process when a client vanishes). */

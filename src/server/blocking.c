@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
@@ -29,6 +30,8 @@ struct job {
         shadow; /* the thread's; the loop looks at it only while the thread waits or is done */
     struct uvh_arena_pool blocks;
     uvhttp_prepared_t prepared;
+    struct uvh_connection_data connection; /* what the connection has, to be read only */
+    struct uvh_connection_data *connection_data;
     atomic_bool gone; /* the real response is over */
     enum want want;
     uvhttp_slice_t piece;
@@ -133,6 +136,11 @@ static void peer(struct uvh_exchange *shadow, char *text)
     text[0] = '\0';
 }
 
+static struct uvh_connection_data **connection_data(struct uvh_exchange *shadow)
+{
+    return &job_of(shadow)->connection_data;
+}
+
 /* Bodies are never in pieces here, and a shadow does not end: it goes with the real one. */
 static const struct uvh_protocol shadow_protocol = {
     .respond = respond,
@@ -145,6 +153,7 @@ static const struct uvh_protocol shadow_protocol = {
     .interim = interim,
     .pause_body = do_nothing,
     .peer = peer,
+    .connection_data = connection_data,
 };
 
 bool uvh_blocking_is(const struct uvh_exchange *exchange)
@@ -386,8 +395,14 @@ static struct job *new_job(struct uvh_exchange *real)
 static int prepare(struct job *job)
 {
     struct uvh_exchange *real = job->real, *shadow = &job->shadow;
-    const char *address = uvhttp_request_client_address(&real->request);
+    const char *address = uvhttp_request_peer_address(&real->request);
+    uvhttp_request_client_address(&real->request); /* finds out what proxies say */
     shadow->peer_text = uvh_arena_copy(&shadow->arena, address, strlen(address));
+    shadow->client = real->client;
+    if (uvhttp_request_connection_id(&real->request) == 0)
+        return UVHTTP_ENOMEM;
+    job->connection = **real->protocol->connection_data(real);
+    job->connection_data = &job->connection;
     shadow->response.status = real->response.status;
     shadow->response.close_after = real->response.close_after;
     shadow->response.prepared = real->response.prepared;

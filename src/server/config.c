@@ -37,6 +37,7 @@ uvhttp_config_t *uvhttp_config_new(void)
         return NULL;
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++)
         *value_of(config, &limits[i]) = (size_t)limits[i].preset;
+    config->log_level = UVHTTP_LOG_INFO;
     return config;
 }
 
@@ -54,6 +55,11 @@ int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t siz
             continue;
         snprintf(message, size, "%s is %zu; allowed are %llu to %llu %s", limit->name, value,
                  (unsigned long long)limit->min, (unsigned long long)limit->max, limit->unit);
+        return UVHTTP_ECONFIG;
+    }
+    if ((unsigned)config->log_level > UVHTTP_LOG_DEBUG) {
+        snprintf(message, size, "log_level is %d; allowed are %d to %d", (int)config->log_level,
+                 UVHTTP_LOG_ERROR, UVHTTP_LOG_DEBUG);
         return UVHTTP_ECONFIG;
     }
     /* A head and a trailer section are parsed in one piece, in a buffer that may hold another connection's bytes too. */

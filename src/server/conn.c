@@ -1,6 +1,8 @@
 /* The life of a connection: accepted, watched, timed, closed. Bytes in are conn_rx.c, bytes out conn_tx.c. */
 #include "server/conn.h"
 
+#include <uvhttp/embedding.h>
+
 #include "platform/socket.h"
 #include "server/server.h"
 
@@ -26,6 +28,7 @@ static void free_if_unused(struct uvh_conn *conn)
     if (!conn->handle_closed || conn->exchange != NULL)
         return;
     struct uvh_worker *worker = conn->worker;
+    uvh_exchange_release_connection_data(worker->server->allocator, conn->data);
     uvh_slab_give(&worker->connections, conn);
     worker->connection_count--;
     uvh_server_connection_closed(worker->server);
@@ -102,7 +105,7 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_conn *conn)
     return exchange;
 }
 
-void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
+int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
 {
     struct uvh_conn *conn = uvh_slab_take(&worker->connections);
     if (conn == NULL || uvh_socket_watch_init(&conn->watch, worker->loop, socket) != 0) {
@@ -110,8 +113,7 @@ void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
                        uvhttp_strerror(UVHTTP_ENOMEM));
         if (conn != NULL)
             uvh_slab_give(&worker->connections, conn);
-        uvh_socket_close(socket);
-        return;
+        return UVHTTP_ENOMEM;
     }
     conn->worker = worker;
     uvh_timeout_init(&conn->timeout);
@@ -124,6 +126,7 @@ void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
         uvh_conn_rx_refuse(conn, 503, "too many connections");
     }
     uvh_conn_settle(conn, true);
+    return 0;
 }
 
 void uvh_conn_close(struct uvh_conn *conn)
@@ -135,7 +138,7 @@ void uvh_conn_close(struct uvh_conn *conn)
     uvh_timeout_cancel(&conn->timeout);
     if (conn->exchange != NULL &&
         conn->worker->server->on_finished != NULL) /* as long as the socket knows it */
-        uvhttp_request_client_address(&conn->exchange->base.request);
+        uvhttp_request_peer_address(&conn->exchange->base.request);
     if (conn->in.buffer != NULL)
         uvh_buffer_unref(conn->in.buffer);
     if (conn->out.buffer != NULL)
@@ -321,6 +324,17 @@ static void send_heartbeat(struct uvh_conn *conn)
     uvh_conn_check(conn);
 }
 
+static void log_timeout(const struct uvh_conn *conn, enum uvh_timeout_class class)
+{
+    static const char *const names[] = {[UVH_TIMEOUT_IDLE] = "keep_alive_timeout",
+                                        [UVH_TIMEOUT_WRITE] = "write_timeout",
+                                        [UVH_TIMEOUT_LINGER] = "linger_timeout"};
+    char peer[UVH_SOCKET_ADDRESS_TEXT];
+    if (uvh_server_logs(conn->worker->server, UVHTTP_LOG_DEBUG))
+        uvh_server_log(conn->worker->server, UVHTTP_LOG_DEBUG, "connection of %s ended by %s",
+                       uvh_conn_peer(conn, peer), names[class]);
+}
+
 void uvh_conn_timed_out(struct uvh_conn *conn)
 {
     enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
@@ -341,6 +355,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
         refuse_late_answer(conn);
         break;
     default:
+        log_timeout(conn, class);
         uvh_conn_close(conn);
         return;
     }
@@ -359,6 +374,12 @@ void uvh_conn_drain(struct uvh_conn *conn)
            conn->in.length == 0;
     if (idle)
         uvh_conn_close(conn);
+}
+
+const char *uvh_conn_peer(const struct uvh_conn *conn, char text[UVH_SOCKET_ADDRESS_TEXT])
+{
+    uvh_socket_peer(conn->watch.socket, text);
+    return text[0] == '\0' ? "an unknown client" : text;
 }
 
 void uvh_conn_check(const struct uvh_conn *conn)

@@ -55,7 +55,8 @@ struct uvh_conn {
     struct uvhttp_stream *stream;     /* NULL while the connection speaks HTTP */
     struct uvh_conn_input in;
     struct uvh_conn_output out;
-    uint32_t requests; /* on this connection so far */
+    struct uvh_connection_data *data; /* the user's; NULL until asked for */
+    uint32_t requests;                /* on this connection so far */
     unsigned char life;
     unsigned char rx;
     unsigned char tx;
@@ -68,10 +69,10 @@ struct uvh_conn {
 };
 
 /* 10,000 idle connections are to cost at most 512 bytes each, allocator and libuv's table included. */
-_Static_assert(sizeof(struct uvh_conn) <= 296, "an idle connection stays small");
+_Static_assert(sizeof(struct uvh_conn) <= 304, "an idle connection stays small");
 
-/* Takes over an accepted socket; closes it when memory ran out. `reject`: answer 503 and close. */
-void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
+/* Takes over an accepted socket: 0, or UVHTTP_ENOMEM and it stays the caller's. `reject`: answer 503 and close. */
+int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
 
 /* Closes at once; an exchange at work is aborted. Harmless when closed already. */
 void uvh_conn_close(struct uvh_conn *conn);
@@ -102,6 +103,9 @@ void uvh_conn_proceed(struct uvh_conn *conn);
 
 /* Tells who was refused a piece, when everything has left meanwhile. False when nobody waits for that. */
 bool uvh_conn_tell_drained(struct uvh_conn *conn);
+
+/* The peer's address as text for a log line, in a buffer that is used again. */
+const char *uvh_conn_peer(const struct uvh_conn *conn, char text[UVH_SOCKET_ADDRESS_TEXT]);
 
 /* Asserts that the states fit together. */
 void uvh_conn_check(const struct uvh_conn *conn);
@@ -149,16 +153,8 @@ extern const struct uvh_protocol uvh_conn_protocol;
 void uvh_conn_tx_writable(struct uvh_conn *conn);
 /* Sends what is collected. 0 when all is gone or the socket is full; negative when the connection is broken (and closed). */
 int uvh_conn_tx_flush(struct uvh_conn *conn);
-/* Sends what is collected unless the caller does so at the end of its event, and settles. 0 or UVHTTP_EGONE. */
-int uvh_conn_tx_push(struct uvh_conn *conn);
 /* Appends bytes that stand outside an exchange (100 Continue), or pieces of a body. 0, UVHTTP_ENOMEM or UVHTTP_EGONE. */
 int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length);
-/* Sends these areas, of `size` bytes together, behind what was collected: at once from where they lie, or at the end of the event; what the
- * socket does not take is copied. 0, UVHTTP_ENOMEM with nothing taken, or UVHTTP_EGONE. */
-enum { UVH_CONN_TX_AREAS = UVH_SOCKET_MAX_AREAS - 1 };
-int uvh_conn_tx_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size);
-/* The first half of that: at once, whatever their size. 0 or UVHTTP_EGONE. */
-int uvh_conn_tx_send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count);
 /* Makes room for `size` bytes behind `out`; UVHTTP_ENOMEM with nothing changed, UVHTTP_EGONE when the connection broke. */
 int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size);
 /* Appends the head of the response and leaves room behind it; decides whether the connection goes on. Errors as reserve. */
@@ -175,5 +171,15 @@ bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange);
 uvhttp_slice_t uvh_conn_tx_waiting(const struct uvh_conn *conn);
 /* Counts sent bytes, those of `out` first; the number of the others. */
 size_t uvh_conn_tx_sent(struct uvh_conn *conn, size_t count);
+
+/* conn_write.c */
+/* Sends these areas, of `size` bytes together, behind what was collected: at once from where they lie, or at the end of the event; what the
+ * socket does not take is copied. 0, UVHTTP_ENOMEM with nothing taken, or UVHTTP_EGONE. */
+enum { UVH_CONN_WRITE_AREAS = UVH_SOCKET_MAX_AREAS - 1 };
+int uvh_conn_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size);
+/* The first half of that: at once, whatever their size. 0 or UVHTTP_EGONE. */
+int uvh_conn_write_now(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count);
+/* Sends what is collected unless the caller does so at the end of its event, and settles. 0 or UVHTTP_EGONE. */
+int uvh_conn_write_push(struct uvh_conn *conn);
 
 #endif

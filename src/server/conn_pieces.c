@@ -36,7 +36,7 @@ int uvh_conn_pieces_begin(struct uvh_exchange *base)
         return err;
     exchange->sends = (unsigned char)sends;
     /* The head alone leaves at once: the first piece may be long in coming. */
-    return uvh_conn_tx_push(exchange->conn);
+    return uvh_conn_write_push(exchange->conn);
 }
 
 int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
@@ -66,7 +66,7 @@ int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         base->sent += line + line_end.length;
     }
     if (direct)
-        return uvh_conn_tx_send_areas(conn, (uvhttp_slice_t[]){piece, line_end}, chunked ? 2 : 1);
+        return uvh_conn_write_now(conn, (uvhttp_slice_t[]){piece, line_end}, chunked ? 2 : 1);
     char *out = conn->out.buffer->data + conn->out.end;
     memcpy(out, piece.base, piece.length);
     conn->out.end += (uint32_t)piece.length;
@@ -74,7 +74,7 @@ int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         memcpy(out + piece.length, line_end.base, line_end.length);
         conn->out.end += (uint32_t)line_end.length;
     }
-    return uvh_conn_tx_push(conn);
+    return uvh_conn_write_push(conn);
 }
 
 bool uvh_conn_pieces_has_room(const struct uvh_exchange *base)
@@ -143,7 +143,7 @@ int uvh_conn_pieces_interim(struct uvh_exchange *base, int status)
     if (exchange->head.minor_version == 0)
         return 0;
     int err = uvh_conn_tx_interim(exchange->conn, status);
-    return err != 0 ? err : uvh_conn_tx_push(exchange->conn);
+    return err != 0 ? err : uvh_conn_write_push(exchange->conn);
 }
 
 bool uvh_conn_pieces_waits_for_room(const struct uvh_conn *conn)

@@ -55,6 +55,14 @@ static void refuse_without_memory(struct uvh_conn *conn)
     uvh_conn_close(conn);
 }
 
+static void log_refusal(const struct uvh_conn *conn, int status, const char *detail)
+{
+    char peer[UVH_SOCKET_ADDRESS_TEXT];
+    if (uvh_server_logs(conn->worker->server, UVHTTP_LOG_DEBUG))
+        uvh_server_log(conn->worker->server, UVHTTP_LOG_DEBUG, "%s refused with %d: %s",
+                       uvh_conn_peer(conn, peer), status, detail);
+}
+
 void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail)
 {
     struct uvh_h1_exchange *exchange = conn->exchange;
@@ -71,6 +79,7 @@ void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail)
         head->method = method;
         uvh_request_clear(&exchange->base.request, &exchange->head);
     }
+    log_refusal(conn, status, detail);
     conn->rx = UVH_RX_WAIT;
     conn->unread = true;
     conn->close_after = true;

@@ -396,61 +396,6 @@ void uvh_conn_tx_writable(struct uvh_conn *conn)
         uvh_conn_proceed(conn);
 }
 
-int uvh_conn_tx_send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count)
-{
-    uvhttp_slice_t all[UVH_SOCKET_MAX_AREAS] = {uvh_conn_tx_waiting(conn)};
-    size_t all_count = all[0].length > 0 ? 1 : 0;
-    for (size_t i = 0; i < count; i++)
-        all[all_count++] = areas[i];
-    ssize_t sent = uvh_socket_send(conn->watch.socket, all, all_count, false);
-    if (sent < 0 && sent != -EAGAIN) {
-        uvh_conn_close(conn);
-        return UVHTTP_EGONE;
-    }
-    size_t taken = uvh_conn_tx_sent(conn, sent < 0 ? 0 : (size_t)sent);
-    for (size_t i = 0; i < count; i++) {
-        size_t skipped = taken < areas[i].length ? taken : areas[i].length;
-        taken -= skipped;
-        if (skipped == areas[i].length)
-            continue;
-        conn->tx = UVH_TX_FLUSH;
-        int err = uvh_conn_tx_append(conn, areas[i].base + skipped, areas[i].length - skipped);
-        if (err == 0)
-            continue;
-        uvh_conn_close(conn); /* half of it is on its way */
-        return UVHTTP_EGONE;
-    }
-    if (conn->tx == UVH_TX_IDLE)
-        return uvh_conn_tx_flush(conn); /* gives the empty buffer back */
-    if (!conn->corked)
-        uvh_conn_settle(conn, true);
-    return 0;
-}
-
-int uvh_conn_tx_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size)
-{
-    if (size > COPIED_BODY && conn->tx == UVH_TX_IDLE)
-        return uvh_conn_tx_send_areas(conn, areas, count);
-    int err = uvh_conn_tx_reserve(conn, size);
-    if (err != 0)
-        return err;
-    for (size_t i = 0; i < count; i++) {
-        put(conn->out.buffer->data + conn->out.end, areas[i].base, areas[i].length);
-        conn->out.end += (uint32_t)areas[i].length;
-    }
-    return uvh_conn_tx_push(conn);
-}
-
-int uvh_conn_tx_push(struct uvh_conn *conn)
-{
-    if (conn->corked || conn->tx != UVH_TX_IDLE)
-        return 0;
-    int err = uvh_conn_tx_flush(conn);
-    if (err == 0)
-        uvh_conn_settle(conn, true);
-    return err;
-}
-
 static void abandon(struct uvh_exchange *base)
 {
     uvh_conn_tx_abandon(uvh_h1_exchange_of(base)->conn);
@@ -479,6 +424,11 @@ static void peer(struct uvh_exchange *base, char *text)
     uvh_socket_peer(uvh_h1_exchange_of(base)->conn->watch.socket, text);
 }
 
+static struct uvh_connection_data **connection_data(struct uvh_exchange *base)
+{
+    return &uvh_h1_exchange_of(base)->conn->data;
+}
+
 const struct uvh_protocol uvh_conn_protocol = {
     .respond = respond,
     .begin = uvh_conn_pieces_begin,
@@ -495,4 +445,5 @@ const struct uvh_protocol uvh_conn_protocol = {
     .abandon = abandon,
     .released = released,
     .peer = peer,
+    .connection_data = connection_data,
 };

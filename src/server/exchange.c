@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "codec/method.h"
-#include "platform/clock.h"
 #include "platform/socket.h"
 #include "route/slash.h"
 #include "server/blocking.h"
@@ -307,7 +306,7 @@ static void tell_finished(struct uvh_exchange *exchange, bool aborted)
                                 .bytes_sent = exchange->sent,
                                 .duration_us = duration,
                                 .aborted = aborted,
-                                .unix_ms = uvh_clock_unix_ms() - (int64_t)(duration / 1000)};
+                                .unix_ms = uvh_server_unix_ms(server) - (int64_t)(duration / 1000)};
     server->on_finished(&exchange->request, &exchange->response, &outcome, server->finished_arg);
 }
 
@@ -405,18 +404,6 @@ void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, 
         return;
     if (uvh_blocking_is(exchange) || start_job(exchange, work, NULL, arg) != 0)
         work(arg);
-}
-
-const char *uvhttp_request_client_address(uvhttp_request_t *request)
-{
-    struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
-    if (exchange->peer_text == NULL) {
-        exchange->peer_text = uvh_arena_text(&exchange->arena, UVH_SOCKET_ADDRESS_TEXT);
-        if (exchange->peer_text == NULL)
-            return "";
-        exchange->protocol->peer(exchange, exchange->peer_text);
-    }
-    return exchange->peer_text;
 }
 
 uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)

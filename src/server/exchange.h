@@ -45,8 +45,17 @@ struct uvh_protocol {
     void (*abandon)(struct uvh_exchange *exchange);
     /* Nobody uses the exchange any more: the protocol frees its arena and goes on with the next one. */
     void (*released)(struct uvh_exchange *exchange);
-    /* The client's address as text, "" when unknown. */
+    /* The address of the connection's other end as text, "" when unknown. */
     void (*peer)(struct uvh_exchange *exchange, char *text);
+    /* Where the connection keeps the user's data. */
+    struct uvh_connection_data **(*connection_data)(struct uvh_exchange *exchange);
+};
+
+/* What a user keeps with a connection. */
+struct uvh_connection_data {
+    uint64_t id;
+    void *data;
+    void (*release)(void *data);
 };
 
 struct uvh_exchange {
@@ -56,6 +65,7 @@ struct uvh_exchange {
     struct uvhttp_request request;
     struct uvhttp_response response;
     char *peer_text;
+    const struct uvh_client *client; /* what proxies say; NULL until asked for */
     uint64_t began; /* the turn in which the head was complete (uvh_watch); 0: there never was one */
     uint64_t sent;  /* bytes of the response handed to the protocol's output */
     struct uvh_job *spare_jobs; /* that have run: the next ones use their memory */
@@ -103,8 +113,17 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
 void uvh_exchange_hold(struct uvh_exchange *exchange);
 void uvh_exchange_let_go(struct uvh_exchange *exchange);
 
+/* By the protocol: the connection is gone, and so are its exchanges. `data` may be NULL. */
+void uvh_exchange_release_connection_data(const uvhttp_allocator_t *allocator,
+                                          struct uvh_connection_data *data);
+
 /* By the protocol: the response has been sent completely, or can never be (`aborted`). Releases the exchange when nobody uses it. */
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted);
+
+static inline struct uvh_exchange *uvh_exchange_of_request(uvhttp_request_t *request)
+{
+    return UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+}
 
 static inline struct uvh_exchange *uvh_exchange_of_response(uvhttp_response_t *response)
 {

@@ -1,7 +1,12 @@
-/* One line to the user's log callback: formatted, cut, and free of control characters, since logged values come from outside. */
+/* One line to the user's log callback, if anybody wants its level: formatted, cut, and free of control characters, since logged values come from
+ * outside. And a callback for those who have none. */
 #include "server/server.h"
 
 #include <stdio.h>
+
+#include <uvhttp/embedding.h>
+
+#include "platform/clock.h"
 
 enum { LINE_SIZE = 1001 };
 
@@ -27,7 +32,7 @@ static void escape(const char *text, char *line, size_t size)
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments)
 {
-    if (server->config.log == NULL)
+    if (!uvh_server_logs(server, level))
         return;
     char text[LINE_SIZE], line[LINE_SIZE];
     vsnprintf(text, sizeof(text), format, arguments);
@@ -41,4 +46,30 @@ void uvh_server_log(struct uvh_server *server, uvhttp_log_level_t level, const c
     va_start(arguments, format);
     uvh_server_log_list(server, level, format, arguments);
     va_end(arguments);
+}
+
+static const char *level_name(uvhttp_log_level_t level)
+{
+    switch (level) {
+    case UVHTTP_LOG_ERROR:
+        return "error";
+    case UVHTTP_LOG_WARNING:
+        return "warning";
+    case UVHTTP_LOG_INFO:
+        return "info";
+    case UVHTTP_LOG_DEBUG:
+        return "debug";
+    }
+    return "note";
+}
+
+void uvhttp_log_to_stderr(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    const uvhttp_log_level_t *wanted = arg;
+    if (wanted != NULL && level > *wanted)
+        return;
+    char stamp[UVH_CLOCK_STAMP_SIZE], line[LINE_SIZE + 64];
+    uvh_clock_stamp(uvh_clock_unix_ms() / 1000, stamp);
+    snprintf(line, sizeof(line), "%s %s %s\n", stamp, level_name(level), message);
+    fputs(line, stderr); /* in one piece, so that lines of several writers do not mix */
 }

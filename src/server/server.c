@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "platform/socket.h"
 #include "server/conn.h"
+#include "server/listening.h"
 
 enum { REJECTING_MOST = 256 }; /* connections beyond the limit that are told so; more are just closed */
 
@@ -39,7 +40,7 @@ static void on_handle_closed(struct uvh_server *server)
     if (--server->open_handles > 0 || server->life != UVH_SERVER_CLOSING)
         return;
     server->life = UVH_SERVER_STOPPED;
-    if (server->port != 0)
+    if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopped");
     /* The callback may free the server, so whether that is due already is asked first. */
     bool free_now = server->free_when_stopped && !server->owns_loop;
@@ -107,6 +108,8 @@ static void on_drain_timeout(uv_timer_t *timer)
 
 static void close_listeners(struct uvh_server *server)
 {
+    /* First, so that nobody joins a queue that was accepted for the last time. */
+    uvh_listening_remove_files(server);
     while (!uvh_list_empty(&server->listeners)) {
         struct uvh_listener *listener = UVH_CONTAINER_OF(server->listeners.next, struct uvh_listener, link);
         uvh_listener_drain_queue(listener);
@@ -158,20 +161,26 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* ---- connections ---- */
 
+int uvh_server_take(struct uvh_server *server, int socket)
+{
+    server->worker.counters.total_connections++;
+    return uvh_conn_accept(&server->worker, socket,
+                           server->worker.counters.active_connections >= server->config.max_connections);
+}
+
 static void on_accept(struct uvh_listener *listener, int socket)
 {
     struct uvh_server *server = listener->owner;
-    size_t active = server->worker.counters.active_connections;
-    size_t most = server->config.max_connections;
-    server->worker.counters.total_connections++;
     uvh_watch_event(&server->worker.watch);
     server->accept_failing = false;
-    if (active >= most + REJECTING_MOST) {
+    if (server->worker.counters.active_connections >= server->config.max_connections + REJECTING_MOST) {
+        server->worker.counters.total_connections++;
         server->worker.counters.rejected_connections++;
+        uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
         uvh_socket_close(socket);
-        return;
+    } else if (uvh_server_take(server, socket) != 0) {
+        uvh_socket_close(socket);
     }
-    uvh_conn_accept(&server->worker, socket, active >= most);
 }
 
 static void on_pause(struct uvh_listener *listener, int code)
@@ -195,10 +204,11 @@ static int init_handle(struct uvh_server *server, uv_handle_t *handle, int err)
     return err;
 }
 
-/* Checks the configuration, freezes the router and prepares the loop's handles. */
-static int start(struct uvh_server *server)
+int uvh_server_start(struct uvh_server *server)
 {
     char message[256];
+    if (server->life != UVH_SERVER_NEW)
+        return server->life == UVH_SERVER_RUNNING ? 0 : UVHTTP_ESTOPPED;
     int err = uvhttp_config_check(&server->config, message, sizeof(message));
     if (err != 0) {
         uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", message);
@@ -326,39 +336,25 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
     return 0;
 }
 
-int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
+int uvh_server_accept_on(struct uvh_server *server, int socket)
 {
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
-    if (address == NULL)
-        return UVHTTP_EINVAL;
-    if (server->life > UVH_SERVER_RUNNING)
-        return UVHTTP_ESTOPPED;
-    int err = server->life == UVH_SERVER_NEW ? start(server) : 0;
-    if (err != 0)
-        return err;
     struct uvh_listener *listener = uvh_alloc_zero(server->allocator, sizeof(*listener));
     if (listener == NULL)
         return UVHTTP_ENOMEM;
     listener->owner = server;
     listener->on_accept = on_accept;
     listener->on_pause = on_pause;
-    err = uvh_listener_start(listener, server->loop, address, port, (int)server->config.listen_backlog);
+    int err = uvh_listener_start(listener, server->loop, socket);
     if (err != 0) {
         uvh_free(server->allocator, listener);
-        return err == UV_EINVAL ? UVHTTP_EINVAL : err;
+        return err;
     }
     uvh_list_append(&server->listeners, &listener->link);
     server->open_handles++;
+    server->listened = true;
     if (server->port == 0)
-        server->port = uvh_socket_port(listener->watch.socket);
+        server->port = uvh_socket_port(socket);
     return 0;
-}
-
-int uvhttp_server_port(const uvhttp_server_t *server)
-{
-    return server == NULL ? 0 : ((const struct uvh_server *)(const void *)server)->port;
 }
 
 struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server)
@@ -372,7 +368,8 @@ int uvhttp_server_run(uvhttp_server_t *server)
         return UVHTTP_ENOMEM;
     /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call. */
     if (uvh_server_of(server)->life == UVH_SERVER_RUNNING &&
-        uvh_list_empty(&uvh_server_of(server)->listeners))
+        uvh_list_empty(&uvh_server_of(server)->listeners) &&
+        uvh_server_of(server)->worker.connection_count == 0)
         return UVHTTP_EINVAL;
     int left = uv_run(uvh_server_of(server)->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;

@@ -41,7 +41,9 @@ struct uvh_server {
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
     bool has_pool;
     struct uvh_list listeners;
-    int port; /* of the first listener */
+    struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
+    int port;                         /* of the first listener that has one */
+    bool listened;
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller gave none */
     bool owns_loop;
@@ -55,6 +57,9 @@ struct uvh_server {
     size_t signal_count;
     uvhttp_stopped_cb on_stopped;
     void *stopped_arg;
+    void *data;                        /* the user's */
+    const struct uvh_proxies *proxies; /* who is believed; NULL: nobody */
+    _Atomic uint64_t connection_ids;   /* given so far */
 };
 
 static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
@@ -72,6 +77,23 @@ __attribute__((format(printf, 3, 0)))
 #endif
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments);
+
+/* True when somebody wants lines of that level; for lines whose values cost something. */
+static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_level_t level)
+{
+    return level <= server->config.log_level && server->config.log != NULL;
+}
+
+/* Milliseconds since 1970 by the configured clock. */
+int64_t uvh_server_unix_ms(const struct uvh_server *server);
+
+/* Starts a server that is new: checks the configuration, freezes the router, prepares the loop's handles. 0 also when it runs already;
+ * UVHTTP_ESTOPPED when it does not any more. */
+int uvh_server_start(struct uvh_server *server);
+
+/* Accepts connections on a listening socket, or takes one that is connected. 0, or an error, and then the socket stays the caller's. */
+int uvh_server_accept_on(struct uvh_server *server, int socket);
+int uvh_server_take(struct uvh_server *server, int socket);
 
 /* By the worker: a connection was closed for good. */
 void uvh_server_connection_closed(struct uvh_server *server);

@@ -165,7 +165,7 @@ int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *are
             uvh_conn_settle(conn, false);
         return UVHTTP_EFULL;
     }
-    return uvh_conn_tx_write(conn, areas, count, size);
+    return uvh_conn_write(conn, areas, count, size);
 }
 
 size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "codec/http_date.h"
-#include "platform/clock.h"
 #include "server/blocking.h"
 #include "server/conn.h"
 #include "server/server.h"
@@ -206,11 +205,13 @@ const char *uvh_worker_date_line(struct uvh_worker *worker)
     uint64_t now = uv_now(worker->loop);
     if (UVH_LIKELY(now < worker->date_expires))
         return worker->date_line;
-    int64_t unix_ms = uvh_clock_unix_ms();
+    int64_t unix_ms = uvh_server_unix_ms(worker->server);
     memcpy(worker->date_line, "Date: ", 6);
     uvh_http_date_format(unix_ms / 1000, worker->date_line + 6);
     memcpy(worker->date_line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
-    worker->date_expires = now + (uint64_t)(1000 - unix_ms % 1000);
+    /* A clock of the user's may be set while the loop's goes on. */
+    bool own_clock = worker->server->config.clock != NULL;
+    worker->date_expires = own_clock ? 0 : now + (uint64_t)(1000 - unix_ms % 1000);
     return worker->date_line;
 }
 

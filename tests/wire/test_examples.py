@@ -8,6 +8,7 @@ import socket
 import subprocess
 import urllib.parse
 
+import httpx
 import pytest
 
 import raw
@@ -512,6 +513,100 @@ def test_careful_site_keeps_others_out(start):
     assert b"connections" not in refused.body and program.ask("/style.css").status == 200
     broken = Program("careful_site", "0", str(SITE), "10.1.2.3/8", wait=False)
     assert broken.wait() == 1 and broken.log().startswith('rules[0] is "10.1.2.3/8"; allowed are ')
+
+
+# embed_in_loop, unix_socket, behind_proxy
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_embed_in_loop(start, tmp_path):
+    other = free_port()
+    program = start("embed_in_loop", "0", str(other))
+    http, telnet = curl_lines("embed_in_loop")
+    assert re.fullmatch(r"running for \d+ seconds\n", curl(http, program.port, tmp_path).stdout)
+    words = shlex.split(telnet.replace("8081", str(other)).replace("< /dev/null", ""))
+    told = subprocess.run(["curl", "-sS", "--max-time", "60", *words[1:]], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, env=clean_environment({"no_proxy": "*"})).stdout
+    assert re.fullmatch(r"\d+\n", told)
+    assert program.stop() == 0
+
+
+def test_embed_in_loop_ends_when_its_other_port_is_taken():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        program = Program("embed_in_loop", "0", str(taken.getsockname()[1]), wait=False)
+        assert program.wait() == 1
+    assert "address already in use" in program.log()
+
+
+def start_unix_socket(path, **how):
+    program = Program("unix_socket", path, wait=False, cwd=ROOT, **how)
+    eventually(lambda: read_more(program).count("\n") == 1, "it listens")
+    return program
+
+
+def test_unix_socket(tmp_path):
+    path = str(tmp_path / "socket")
+    program = start_unix_socket(path)
+    try:
+        line, = curl_lines("unix_socket")
+        line = line.replace("/tmp/uvhttp.sock", path)
+        assert curl(line, 0, tmp_path).stdout == "Hello, unix: connection 1, request 1\n"
+        transport = httpx.HTTPTransport(uds=path)
+        with httpx.Client(transport=transport, trust_env=False) as client:
+            answers = [client.get("http://localhost/").text for _ in range(2)]
+        assert answers == [f"Hello, unix: connection 2, request {n}\n" for n in (1, 2)]
+        assert os.stat(path).st_mode & 0o777 == 0o660
+    finally:
+        assert program.stop() == 0
+    assert not os.path.exists(path)
+
+
+def test_unix_socket_that_it_was_started_with(tmp_path):
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        # As systemd does: the socket is descriptor 3, and the process knows that it is meant.
+        script = 'exec 3<&"$1"; shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
+        number = listener.fileno()
+        wrapper = ["bash", "-c", script, "bash", str(number)]
+        program = start_unix_socket(str(tmp_path / "none"), wrapper=wrapper, pass_fds=[number])
+    try:
+        with httpx.Client(transport=httpx.HTTPTransport(uds=path), trust_env=False) as client:
+            assert client.get("http://localhost/").text == "Hello, unix: connection 1, request 1\n"
+    finally:
+        assert program.stop() == 0
+    assert program.output == "listening on the socket it was started with\n"
+    assert os.path.exists(path), "the file belongs to who made it"
+
+
+def test_unix_socket_says_why_it_cannot_listen(tmp_path):
+    path = tmp_path / ("long" * 40)
+    program = Program("unix_socket", str(path), wait=False)
+    assert program.wait() == 1
+    assert "a socket's path may have 107 bytes" in program.log()
+
+
+def test_behind_proxy(start, tmp_path):
+    program = start("behind_proxy")
+    proxied, plain = [curl(line, program.port, tmp_path).stdout for line in curl_lines("behind_proxy")]
+    assert proxied == "client 192.0.2.1 by way of 127.0.0.1\nthis page is https://www.example.com/\n"
+    assert plain == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/\n"
+
+
+def test_behind_proxy_believes_nobody_else(start):
+    program = start("behind_proxy", "0", "10.0.0.0/8")
+    fields = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.example.com"}
+    with httpx.Client(trust_env=False) as client:
+        text = client.get(f"http://127.0.0.1:{program.port}/a", headers=fields).text
+    assert text == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/a\n"
 
 
 # parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output

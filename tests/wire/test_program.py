@@ -366,6 +366,44 @@ def test_addresses_with_ports_of_their_own(serve):
     socket.create_connection(("127.0.0.2", port), SAFETY_TIMEOUT).close()
 
 
+def curl_unix(path, *arguments):
+    return subprocess.run(["curl", "-sS", "--max-time", "60", "--unix-socket", path, *arguments], capture_output=True,
+                          env=clean_environment())
+
+
+def test_unix_socket(serve, tmp_path):
+    path = str(tmp_path / "socket")
+    program = serve("--listen", f"unix:{path}", "--verbose")
+    assert program.line.endswith(f" unix:{path}")
+    assert curl_unix(path, "http://site/file.txt").stdout == b"a file\n"
+    assert program.ask("/file.txt").body == b"a file\n"
+    assert program.stop() == 0
+    assert not os.path.exists(path)
+    assert " debug unix: GET /file.txt\n" in program.log()
+
+
+def test_unix_socket_that_is_in_use_or_no_socket_is_left_alone(serve, site, tmp_path):
+    path = str(tmp_path / "socket")
+    serve("--listen", f"unix:{path}")
+    second = run("uvhttp", "serve", "-l", f"unix:{path}", site)
+    assert second.returncode == 1 and f"cannot listen on '{path}': address already in use" in second.stderr
+    assert curl_unix(path, "http://site/file.txt").stdout == b"a file\n"
+    other = tmp_path / "text"
+    other.write_text("mine")
+    refused = run("uvhttp", "serve", "-l", f"unix:{other}", site)
+    assert refused.returncode == 1 and "there is a file that is no socket" in refused.stderr
+    assert other.read_text() == "mine"
+
+
+def test_unix_socket_of_a_killed_server_is_replaced(serve, tmp_path):
+    path = str(tmp_path / "socket")
+    first = serve("--listen", f"unix:{path}")
+    assert first.stop(signal.SIGKILL) == -signal.SIGKILL
+    assert os.path.exists(path)
+    serve("--listen", f"unix:{path}")
+    assert curl_unix(path, "http://site/file.txt").stdout == b"a file\n"
+
+
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("spelling", ["[::1]", "::1"])
 def test_ipv6(site, spelling):

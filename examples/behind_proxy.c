@@ -1,0 +1,48 @@
+/* Behind a proxy that speaks TLS: what the proxy says of its clients is believed, because of where it connects from, and what anybody else says of
+ * himself is not. The answer is what an application needs to know: who asks, and under which address the site is known outside.
+ *
+ *     curl -H 'X-Forwarded-For: 192.0.2.1' -H 'X-Forwarded-Proto: https' -H 'X-Forwarded-Host: www.example.com' http://127.0.0.1:8080/
+ *     curl http://127.0.0.1:8080/
+ *
+ * For nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; and the same for X-Forwarded-Proto $scheme and X-Forwarded-Host $host.
+ *
+ * Usage: behind_proxy [PORT [PROXY...]]
+ */
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char text[512];
+    snprintf(text, sizeof(text), "client %s by way of %s\nthis page is %s://%s%s\n",
+             uvhttp_request_client_address(req), uvhttp_request_peer_address(req), uvhttp_request_scheme(req),
+             uvhttp_request_host(req), uvhttp_request_path(req));
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const usual[] = {"127.0.0.1", "::1", "unix"};
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    const char *const *proxies = argc > 2 ? (const char *const *)argv + 2 : usual;
+    size_t count = argc > 2 ? (size_t)argc - 2 : sizeof(usual) / sizeof(usual[0]);
+
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    int err = uvhttp_server_trust_proxies(server, proxies, count, UVHTTP_FORWARDING_X);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/*", tell, NULL);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

@@ -1,0 +1,125 @@
+/* Unix sockets. A file outlives its socket when a process is killed, so one that is in the way is tried: if nobody accepts, it is a left-over. */
+#include "platform/unix_socket.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "platform/socket.h"
+
+_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) > UVH_UNIX_SOCKET_PATH_MAX, "paths fit");
+
+static int make_address(const char *path, struct sockaddr_un *address, socklen_t *length)
+{
+    size_t size = strlen(path);
+    bool abstract = path[0] == '@';
+    memset(address, 0, sizeof(*address));
+    address->sun_family = AF_UNIX;
+    if (size > UVH_UNIX_SOCKET_PATH_MAX)
+        return -ENAMETOOLONG;
+#if !defined(__linux__)
+    if (abstract)
+        return -EINVAL;
+#endif
+    if (size <= (abstract ? 1 : 0)) /* the system would choose a name */
+        return -EINVAL;
+    memcpy(address->sun_path, path, size);
+    if (abstract)
+        address->sun_path[0] = '\0';
+    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size + (abstract ? 0 : 1));
+    return 0;
+}
+
+/* Of the name itself, not of what a link of that name leads to. */
+static int look(const char *path, struct stat *status)
+{
+    return lstat(path, status) == 0 ? 0 : -errno;
+}
+
+/* 0 when nobody accepts connections there. */
+static int try_to_connect(const struct sockaddr_un *address, socklen_t length)
+{
+    int client = uvh_socket_new(AF_UNIX);
+    if (client < 0)
+        return client;
+    int err = connect(client, (const struct sockaddr *)address, length) == 0 ? 0 : errno;
+    uvh_socket_close(client);
+    return err == ECONNREFUSED ? 0 : -EADDRINUSE;
+}
+
+/* Makes room for the name. */
+static int remove_left_over(const char *path, const struct sockaddr_un *address, socklen_t length)
+{
+    struct stat before, after;
+    int err = look(path, &before);
+    if (err == -ENOENT)
+        return 0;
+    if (err == 0 && !S_ISSOCK(before.st_mode))
+        err = -EEXIST;
+    if (err == 0)
+        err = try_to_connect(address, length);
+    if (err == 0)
+        err = look(path, &after);
+    if (err != 0)
+        return err == -ENOENT ? 0 : err;
+    /* Somebody else may have removed it meanwhile, and put his own there. */
+    if (before.st_dev != after.st_dev || before.st_ino != after.st_ino)
+        return -EADDRINUSE;
+    return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+/* Binds without a moment in which the file has more permissions than it is to have. */
+static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen_t length, unsigned mode)
+{
+    const char *path = address->sun_path;
+    bool is_file = path[0] != '\0';
+    if (is_file && mode != 0)
+        fchmod(socket, mode & 0777); /* on Linux the file takes this, less the umask */
+    if (bind(socket, (const struct sockaddr *)address, length) != 0)
+        return -errno;
+    if (!is_file || mode == 0 || chmod(path, mode & 0777) == 0)
+        return 0;
+    int err = -errno;
+    unlink(path);
+    return err;
+}
+
+int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog, struct uvh_unix_socket_file *file)
+{
+    struct sockaddr_un address;
+    struct stat status;
+    socklen_t length = 0;
+    *file = (struct uvh_unix_socket_file){0, 0};
+    int err = make_address(path, &address, &length);
+    if (err == 0 && path[0] != '@')
+        err = remove_left_over(path, &address, length);
+    if (err != 0)
+        return err;
+    int listener = uvh_socket_new(AF_UNIX);
+    if (listener < 0)
+        return listener;
+    err = bind_with_mode(listener, &address, length, mode);
+    if (err == 0 && path[0] != '@' && (err = look(path, &status)) == 0)
+        *file = (struct uvh_unix_socket_file){status.st_dev, status.st_ino};
+    if (err == 0 && listen(listener, backlog) != 0)
+        err = -errno;
+    if (err == 0)
+        return listener;
+    uvh_unix_socket_remove(path, file);
+    uvh_socket_close(listener);
+    return err;
+}
+
+void uvh_unix_socket_remove(const char *path, const struct uvh_unix_socket_file *file)
+{
+    struct stat status;
+    if (file->inode == 0 || look(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return;
+    if (status.st_dev == file->device && status.st_ino == file->inode)
+        unlink(path);
+}

@@ -1,0 +1,199 @@
+/* Finds a request's client: whoever is at the other end of the connection, or, when that is a believed proxy, who it says its own client was.
+ * Looked for when first asked; without believed proxies nothing is read but the peer's address. */
+#include "server/client.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "codec/authority.h"
+#include "codec/field.h"
+#include "codec/forwarded.h"
+#include "platform/socket.h"
+#include "server/exchange.h"
+#include "server/server.h"
+
+static const char unix_peer[] = "unix:"; /* as uvh_socket_peer has it */
+
+static uvhttp_slice_t slice_of(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+/* ---- who is believed ---- */
+
+static void release_proxies(void *arg)
+{
+    struct uvh_proxies *proxies = arg;
+    uvh_free(proxies->allocator, proxies);
+}
+
+int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefixes, size_t count,
+                                uvhttp_forwarding_t fields)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (server->life != UVH_SERVER_NEW)
+        return UVHTTP_EFROZEN;
+    if ((count > 0 && prefixes == NULL) || (unsigned)fields > UVHTTP_FORWARDING_STANDARD)
+        return UVHTTP_EINVAL;
+    if (count > (SIZE_MAX - sizeof(struct uvh_proxies)) / sizeof(struct uvh_address_prefix))
+        return UVHTTP_ENOMEM;
+    struct uvh_proxies *proxies =
+        uvh_alloc(server->allocator, sizeof(*proxies) + count * sizeof(proxies->prefixes[0]));
+    if (proxies == NULL)
+        return UVHTTP_ENOMEM;
+    *proxies = (struct uvh_proxies){.allocator = server->allocator, .fields = fields};
+    for (size_t i = 0; i < count; i++) {
+        if (prefixes[i] != NULL && strcmp(prefixes[i], "unix") == 0) {
+            proxies->unix_peers = true;
+        } else if (prefixes[i] == NULL ||
+                   !uvh_address_prefix_parse(slice_of(prefixes[i]), &proxies->prefixes[proxies->count++])) {
+            uvh_server_log(server, UVHTTP_LOG_ERROR, "'%s' is no address of a proxy, nor a prefix of some",
+                           prefixes[i] == NULL ? "" : prefixes[i]);
+            release_proxies(proxies);
+            return UVHTTP_EINVAL;
+        }
+    }
+    int err = uvhttp_server_own(view, release_proxies, proxies);
+    if (err != 0)
+        release_proxies(proxies);
+    else
+        server->proxies = count > 0 ? proxies : NULL;
+    return err;
+}
+
+static bool is_believed(const struct uvh_proxies *proxies, const char *peer)
+{
+    struct uvh_ip_address address;
+    if (strcmp(peer, unix_peer) == 0)
+        return proxies->unix_peers;
+    return uvh_ip_address_parse(slice_of(peer), &address) &&
+           uvh_address_prefix_any(proxies->prefixes, proxies->count, &address);
+}
+
+/* ---- what they say ---- */
+
+/* The value of the last field of that name among the first `*index`, which becomes its index; false when there is none. */
+static bool previous_line(const uvhttp_request_t *request, uvhttp_slice_t name, uint32_t *index,
+                          uvhttp_slice_t *value)
+{
+    while (*index > 0) {
+        const uvhttp_field_t *field = &request->head->fields[--*index];
+        uvhttp_slice_t found = {request->bytes + field->name_offset, field->name_length};
+        if (!uvh_field_name_equal(found, name))
+            continue;
+        *value = (uvhttp_slice_t){request->bytes + field->value_offset, field->value_length};
+        return true;
+    }
+    return false;
+}
+
+/* The element of a list over all lines that is the one at `hops` from its end, or the first one. */
+static uvhttp_slice_t element_at(const uvhttp_request_t *request, const char *name, size_t hops)
+{
+    uvhttp_slice_t element = {NULL, 0}, line;
+    uint32_t index = request->head->field_count;
+    while (previous_line(request, slice_of(name), &index, &line))
+        while (uvh_forwarded_last(&line, false, &element))
+            if (hops-- <= 1)
+                return element;
+    return element;
+}
+
+static const char *scheme_of(uvhttp_slice_t proto)
+{
+    static const uvhttp_slice_t https = {"https", 5};
+    return uvh_field_name_equal(proto, https) ? "https" : "http";
+}
+
+/* A copy when it is well-formed. */
+static const char *host_of(struct uvh_exchange *exchange, uvhttp_slice_t text)
+{
+    uvhttp_slice_t host, port;
+    if (!uvh_authority_split(text, &host, &port))
+        return NULL;
+    return uvh_arena_copy(&exchange->arena, text.base, text.length);
+}
+
+/* Without memory the peer is all that is known. */
+static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies *proxies,
+                        struct uvh_client *client)
+{
+    const uvhttp_request_t *request = &exchange->request;
+    struct uvh_forwarded forwarded = {.prefixes = proxies->prefixes,
+                                      .prefix_count = proxies->count,
+                                      .standard = proxies->fields == UVHTTP_FORWARDING_STANDARD};
+    uvhttp_slice_t name = slice_of(forwarded.standard ? "forwarded" : "x-forwarded-for"), line;
+    uint32_t index = request->head->field_count;
+    while (previous_line(request, name, &index, &line) && uvh_forwarded_read(&forwarded, line))
+        ;
+    if (forwarded.has_client) {
+        char *text = uvh_arena_text(&exchange->arena, UVH_IP_ADDRESS_TEXT_SIZE);
+        if (text != NULL) {
+            uvh_ip_address_format(&forwarded.client, text);
+            client->address = text;
+        }
+    }
+    if (!forwarded.standard) {
+        forwarded.hop.proto = element_at(request, "x-forwarded-proto", forwarded.hops);
+        forwarded.hop.host = element_at(request, "x-forwarded-host", forwarded.hops);
+    }
+    client->scheme = scheme_of(forwarded.hop.proto);
+    client->host = host_of(exchange, forwarded.hop.host);
+}
+
+static const struct uvh_client *client_of(uvhttp_request_t *request)
+{
+    static const struct uvh_client unknown = {"", "http", NULL};
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
+    const struct uvh_proxies *proxies = exchange->worker->server->proxies;
+    if (exchange->client != NULL)
+        return exchange->client;
+    struct uvh_client *client = uvh_arena_alloc(&exchange->arena, sizeof(*client));
+    if (client == NULL)
+        return &unknown;
+    *client = (struct uvh_client){uvhttp_request_peer_address(request), "http", NULL};
+    if (proxies != NULL && is_believed(proxies, client->address))
+        ask_proxies(exchange, proxies, client);
+    exchange->client = client;
+    return client;
+}
+
+/* ---- for handlers ---- */
+
+const char *uvhttp_request_peer_address(uvhttp_request_t *request)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
+    if (exchange->peer_text == NULL) {
+        exchange->peer_text = uvh_arena_text(&exchange->arena, UVH_SOCKET_ADDRESS_TEXT);
+        if (exchange->peer_text == NULL)
+            return "";
+        exchange->protocol->peer(exchange, exchange->peer_text);
+    }
+    return exchange->peer_text;
+}
+
+static bool asks_proxies(uvhttp_request_t *request)
+{
+    return uvh_exchange_of_request(request)->worker->server->proxies != NULL;
+}
+
+const char *uvhttp_request_client_address(uvhttp_request_t *request)
+{
+    return asks_proxies(request) ? client_of(request)->address : uvhttp_request_peer_address(request);
+}
+
+const char *uvhttp_request_scheme(uvhttp_request_t *request)
+{
+    return asks_proxies(request) ? client_of(request)->scheme : "http";
+}
+
+const char *uvhttp_request_host(uvhttp_request_t *request)
+{
+    const char *host = asks_proxies(request) ? client_of(request)->host : NULL;
+    uvhttp_slice_t own = request->framing.authority;
+    if (host == NULL && own.length > 0)
+        host = uvh_arena_copy(request->arena, own.base, own.length);
+    return host == NULL ? "" : host;
+}

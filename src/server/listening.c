@@ -1,0 +1,180 @@
+/* Listening on addresses, paths and descriptors, and taking connections that were accepted elsewhere. A socket that was made here is closed
+ * when it cannot be used; one that came from the caller stays his. */
+#include "server/listening.h"
+
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+
+#include "base/alloc.h"
+#include "platform/socket.h"
+#include "platform/socket_adopt.h"
+
+enum { FREE_PORT_TRIES = 16 }; /* to find a port that is free under two addresses */
+
+/* The public name of what the system calls invalid: it is the caller's argument that was. */
+static int public_code(int err)
+{
+    return err == UV_EINVAL ? UVHTTP_EINVAL : err;
+}
+
+static int accept_or_close(struct uvh_server *server, int socket)
+{
+    int err = uvh_server_accept_on(server, socket);
+    if (err != 0)
+        uvh_socket_close(socket);
+    return err;
+}
+
+static bool has_no_such_address(int err)
+{
+    return err == UV_EADDRNOTAVAIL || err == UV_EAFNOSUPPORT;
+}
+
+/* Sockets on the IPv4 and the IPv6 loopback address with the same port; the second is -1 when the machine has no IPv6. 0 or libuv's code. */
+static int listen_on_loopback(int port, int backlog, int sockets[2])
+{
+    int err = 0;
+    for (int tries = 0; tries < (port == 0 ? FREE_PORT_TRIES : 1); tries++) {
+        sockets[0] = uvh_socket_listen("127.0.0.1", port, backlog);
+        if (sockets[0] < 0)
+            return sockets[0];
+        sockets[1] = uvh_socket_listen("::1", uvh_socket_port(sockets[0]), backlog);
+        if (sockets[1] >= 0)
+            return 0;
+        err = sockets[1];
+        sockets[1] = -1;
+        if (has_no_such_address(err))
+            return 0;
+        uvh_socket_close(sockets[0]);
+    }
+    return err;
+}
+
+static int listen_on_localhost(struct uvh_server *server, int port)
+{
+    int sockets[2];
+    int err = listen_on_loopback(port, (int)server->config.listen_backlog, sockets);
+    if (err != 0)
+        return err;
+    err = accept_or_close(server, sockets[0]);
+    if (sockets[1] < 0)
+        return err;
+    if (err == 0)
+        return accept_or_close(server, sockets[1]);
+    uvh_socket_close(sockets[1]);
+    return err;
+}
+
+int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (address == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_server_start(server);
+    if (err != 0)
+        return err;
+    if (strcmp(address, "localhost") == 0)
+        return public_code(listen_on_localhost(server, port));
+    int socket = uvh_socket_listen(address, port, (int)server->config.listen_backlog);
+    return socket < 0 ? public_code(socket) : accept_or_close(server, socket);
+}
+
+int uvhttp_server_port(const uvhttp_server_t *server)
+{
+    return server == NULL ? 0 : ((const struct uvh_server *)(const void *)server)->port;
+}
+
+static void log_path_error(struct uvh_server *server, const char *path, int err)
+{
+    if (err == UV_ENAMETOOLONG)
+        uvh_server_log(server, UVHTTP_LOG_ERROR, "a socket's path may have %d bytes, and '%s' has %zu",
+                       UVH_UNIX_SOCKET_PATH_MAX, path, strlen(path));
+    else
+        uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot listen on '%s': %s", path,
+                       err == UV_EEXIST ? "there is a file that is no socket" : uvhttp_strerror(err));
+}
+
+int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned mode)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (path == NULL || mode > 0777)
+        return UVHTTP_EINVAL;
+    int err = uvh_server_start(server);
+    if (err != 0)
+        return err;
+    size_t size = strlen(path) + 1;
+    struct uvh_listening_file *file = uvh_alloc(server->allocator, sizeof(*file) + size);
+    if (file == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(file->path, path, size);
+    int socket = uvh_unix_socket_listen(path, mode, (int)server->config.listen_backlog, &file->file);
+    err = socket < 0 ? socket : uvh_server_accept_on(server, socket);
+    if (err == 0) {
+        file->next = server->files;
+        server->files = file;
+        return 0;
+    }
+    log_path_error(server, path, err);
+    if (socket >= 0) {
+        uvh_unix_socket_remove(path, &file->file);
+        uvh_socket_close(socket);
+    }
+    uvh_free(server->allocator, file);
+    return public_code(err);
+}
+
+void uvh_listening_remove_files(struct uvh_server *server)
+{
+    while (server->files != NULL) {
+        struct uvh_listening_file *file = server->files;
+        server->files = file->next;
+        uvh_unix_socket_remove(file->path, &file->file);
+        uvh_free(server->allocator, file);
+    }
+}
+
+int uvhttp_server_listen_fd(uvhttp_server_t *view, int fd)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    int err = uvh_server_start(server);
+    if (err == 0)
+        err = uvh_socket_adopt_listener(fd);
+    return err != 0 ? public_code(err) : uvh_server_accept_on(server, fd);
+}
+
+int uvhttp_server_listen_inherited(uvhttp_server_t *view, size_t *count)
+{
+    int first;
+    *count = 0;
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    int inherited = uvh_socket_inherited(&first);
+    for (int i = 0; i < inherited; i++) {
+        int err = uvhttp_server_listen_fd(view, first + i);
+        if (err != 0)
+            return err;
+        *count += 1;
+    }
+    return 0;
+}
+
+int uvhttp_server_adopt(uvhttp_server_t *view, int fd)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    int err = uvh_server_start(server);
+    if (err == 0)
+        err = uvh_socket_adopt_connection(fd);
+    if (err != 0)
+        return public_code(err);
+    uv_update_time(server->loop); /* the loop may not have run for a while, and timeouts count from now */
+    return uvh_server_take(server, fd);
+}

@@ -1,0 +1,72 @@
+/* What users keep with servers and connections. A connection has one pointer for it, so that one without costs no more. */
+#include <uvhttp/embedding.h>
+
+#include "base/alloc.h"
+#include "server/blocking.h"
+#include "server/exchange.h"
+#include "server/server.h"
+
+/* Makes it when there is none; NULL when memory ran out. */
+static struct uvh_connection_data *data_of(uvhttp_request_t *request)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
+    struct uvh_server *server = exchange->worker->server;
+    struct uvh_connection_data **data = exchange->protocol->connection_data(exchange);
+    if (*data == NULL && (*data = uvh_alloc_zero(server->allocator, sizeof(**data))) != NULL)
+        (*data)->id = atomic_fetch_add_explicit(&server->connection_ids, 1, memory_order_relaxed) + 1;
+    return *data;
+}
+
+int uvhttp_request_set_connection_data(uvhttp_request_t *request, void *data, void (*release)(void *data))
+{
+    if (uvh_blocking_is(uvh_exchange_of_request(request))) /* the connection is the loop's */
+        return UVHTTP_EINVAL;
+    struct uvh_connection_data *kept = data_of(request);
+    if (kept == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_connection_data before = *kept;
+    kept->data = data;
+    kept->release = release;
+    if (before.release != NULL)
+        before.release(before.data);
+    return 0;
+}
+
+void *uvhttp_request_connection_data(uvhttp_request_t *request)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
+    const struct uvh_connection_data *kept = *exchange->protocol->connection_data(exchange);
+    return kept == NULL ? NULL : kept->data;
+}
+
+uint64_t uvhttp_request_connection_id(uvhttp_request_t *request)
+{
+    const struct uvh_connection_data *kept = data_of(request);
+    return kept == NULL ? 0 : kept->id;
+}
+
+void uvh_exchange_release_connection_data(const uvhttp_allocator_t *allocator,
+                                          struct uvh_connection_data *data)
+{
+    if (data == NULL)
+        return;
+    if (data->release != NULL)
+        data->release(data->data);
+    uvh_free(allocator, data);
+}
+
+void uvhttp_server_set_data(uvhttp_server_t *server, void *data)
+{
+    if (server != NULL)
+        uvh_server_of(server)->data = data;
+}
+
+void *uvhttp_server_data(const uvhttp_server_t *server)
+{
+    return server == NULL ? NULL : uvh_server_of((uvhttp_server_t *)(uintptr_t)server)->data;
+}
+
+uvhttp_server_t *uvhttp_request_server(const uvhttp_request_t *request)
+{
+    return &uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request)->worker->server->view;
+}

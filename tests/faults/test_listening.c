@@ -1,0 +1,551 @@
+/* Ways to get connections other than address and port: unix sockets and their files, descriptors that listen or are connected already. What
+ * the server does not take stays with who made it. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/fault_site.h"
+#include "support/stage.h"
+
+enum { LISTEN_FDS_START = 3 };
+
+static struct stage stage;
+static struct raw_client client = {.socket = -1};
+static char folder[64], path[96];
+
+static int tell_client(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    return uvhttp_response_send_text(response, 200, uvhttp_request_client_address(request));
+}
+
+static void begin(void)
+{
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/client", tell_client, NULL), 0);
+    client.socket = -1;
+}
+
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    unlink(path);
+}
+
+/* The client talks over a socket that is connected. */
+static void use(int socket)
+{
+    assert_true(socket >= 0);
+    client = (struct raw_client){.socket = socket};
+    assert_int_equal(fcntl(socket, F_SETFL, O_NONBLOCK), 0);
+}
+
+static struct sockaddr_un address_of(const char *name, socklen_t *length)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, name, strlen(name));
+    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name) + (name[0] != '@'));
+    if (name[0] == '@')
+        address.sun_path[0] = '\0';
+    return address;
+}
+
+static int connect_to(const char *name)
+{
+    socklen_t length;
+    struct sockaddr_un address = address_of(name, &length);
+    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(made >= 0);
+    if (connect(made, (struct sockaddr *)&address, length) == 0)
+        return made;
+    close(made);
+    return -errno;
+}
+
+static int bind_to(const char *name)
+{
+    socklen_t length;
+    struct sockaddr_un address = address_of(name, &length);
+    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(made, (struct sockaddr *)&address, length), 0);
+    return made;
+}
+
+static void assert_client_is(const char *expected)
+{
+    size_t offset = 0;
+    struct raw_answer answer;
+    raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(answer.status, 200);
+    assert_int_equal(answer.body_length, strlen(expected));
+    assert_memory_equal(answer.body, expected, answer.body_length);
+    client.received = 0;
+}
+
+static bool exists(void)
+{
+    struct stat status;
+    return lstat(path, &status) == 0;
+}
+
+/* ---- unix sockets ---- */
+
+static void a_unix_socket_serves_and_its_file_goes(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+    assert_int_equal(uvhttp_server_port(stage.server), 0);
+    use(connect_to(path));
+    assert_client_is("unix:");
+    stage_listen(&stage); /* beside an address */
+    assert_client_is("unix:");
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 3);
+    assert_false(exists());
+    end();
+}
+
+static void permissions_are_what_was_asked_for(void **state)
+{
+    (void)state;
+    static const unsigned modes[] = {0600, 0660, 0666, 0777};
+    mode_t before = umask(027);
+    for (size_t i = 0; i <= UVH_COUNT_OF(modes); i++) {
+        struct stat status;
+        begin();
+        unsigned mode = i < UVH_COUNT_OF(modes) ? modes[i] : 0;
+        assert_int_equal(uvhttp_server_listen_unix(stage.server, path, mode), 0);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 0777, mode != 0 ? mode : 0750);
+        end();
+        assert_false(exists());
+    }
+    umask(before);
+}
+
+static void a_left_over_file_is_replaced(void **state)
+{
+    (void)state;
+    begin();
+    close(bind_to(path)); /* as a process that was killed leaves it */
+    assert_true(exists());
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0600), 0);
+    use(connect_to(path));
+    assert_client_is("unix:");
+    end();
+    assert_false(exists());
+}
+
+static void a_path_that_is_in_use_is_left_alone(void **state)
+{
+    (void)state;
+    begin();
+    int listening = bind_to(path);
+    assert_int_equal(listen(listening, 1), 0);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), UV_EADDRINUSE);
+    assert_non_null(strstr(stage.last_error, path));
+    assert_true(exists());
+    /* Also when its queue is full. */
+    int queued[3];
+    for (size_t i = 0; i < UVH_COUNT_OF(queued); i++) {
+        queued[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        socklen_t length;
+        struct sockaddr_un address = address_of(path, &length);
+        (void)!connect(queued[i], (struct sockaddr *)&address, length);
+    }
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), UV_EADDRINUSE);
+    for (size_t i = 0; i < UVH_COUNT_OF(queued); i++)
+        close(queued[i]);
+    close(listening);
+    end();
+}
+
+static void what_is_no_socket_is_never_removed(void **state)
+{
+    (void)state;
+    begin();
+    int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(write(file, "mine", 4), 4);
+    close(file);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), UV_EEXIST);
+    assert_non_null(strstr(stage.last_error, "no socket"));
+    assert_true(exists());
+    unlink(path);
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), UV_EEXIST);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), UV_EEXIST);
+    rmdir(path);
+    end();
+}
+
+static void a_file_of_somebody_else_stays_when_listening_ends(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+    assert_int_equal(unlink(path), 0);
+    int other = bind_to(path);
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    assert_true(exists());
+    unlink(path);
+    int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    close(file);
+    close(other);
+    end();
+}
+
+static void wrong_paths_are_refused(void **state)
+{
+    (void)state;
+    begin();
+    char longest[200];
+    memset(longest, 'x', sizeof longest);
+    memcpy(longest, "/tmp/", 5);
+    longest[108] = '\0';
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, longest, 0), UV_ENAMETOOLONG);
+    assert_non_null(strstr(stage.last_error, "107 bytes"));
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, "", 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, "@", 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 01777), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, "/nowhere/at/all", 0), UV_ENOENT);
+    assert_int_equal(uvhttp_server_listen_unix(NULL, path, 0), UVHTTP_ENOMEM);
+    assert_false(exists());
+    end();
+}
+
+static void abstract_names_have_no_file(void **state)
+{
+    (void)state;
+    char name[64];
+    snprintf(name, sizeof name, "@uvhttp-test-%ld", (long)getpid());
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, name, 0600), 0);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, name, 0), UV_EADDRINUSE);
+    use(connect_to(name));
+    assert_client_is("unix:");
+    end();
+    assert_int_equal(connect_to(name), -ECONNREFUSED);
+}
+
+static void the_queue_is_served_before_a_unix_socket_closes(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+    use(connect_to(path));
+    raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_true(raw_client_step(&client, 0));
+    uvhttp_server_stop(stage.server);
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    end();
+}
+
+static struct raw_answer whole;
+
+static bool has_all(void *arg)
+{
+    size_t offset = 0;
+    while (raw_client_answer(arg, &offset, false, &whole))
+        if (whole.status >= 200)
+            return true;
+    return false;
+}
+
+static void files_go_by_a_unix_socket(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(fault_site_prepare(), 0);
+    assert_int_equal(fault_site_build(stage.server, NULL), 0);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+    use(connect_to(path));
+    static const char *const targets[] = {"/file", "/static/large.bin", "/static/large.bin", "/pieces"};
+    for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
+        char request[128];
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
+        raw_client_send_text(&client, request);
+        stage_drive(&stage, &client, 100000, has_all, &client);
+        assert_int_equal(whole.body_length, FAULT_SITE_LARGE);
+        assert_memory_equal(whole.body, fault_site.large, FAULT_SITE_LARGE);
+        client.received = 0;
+    }
+    end();
+    assert_int_equal(fault_site_clean(), 0);
+}
+
+/* ---- descriptors ---- */
+
+static int listening_on_loopback(int family)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6}; /* any address of both kinds */
+    int made = socket(family, SOCK_STREAM, 0);
+    assert_true(made >= 0);
+    int err = family == AF_INET ? bind(made, (struct sockaddr *)&v4, sizeof v4)
+                                : bind(made, (struct sockaddr *)&v6, sizeof v6);
+    assert_int_equal(err, 0);
+    assert_int_equal(listen(made, 8), 0);
+    return made;
+}
+
+static void a_listening_descriptor_is_taken(void **state)
+{
+    (void)state;
+    begin();
+    int made = listening_on_loopback(AF_INET);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, made), 0);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, made), UV_EEXIST);
+    assert_true(fcntl(made, F_GETFD) & FD_CLOEXEC);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    assert_client_is("127.0.0.1");
+    end(); /* which finds it closed */
+}
+
+static void a_descriptor_for_both_kinds_of_addresses_tells_them_apart(void **state)
+{
+    (void)state;
+    int made = socket(AF_INET6, SOCK_STREAM, 0);
+    if (made < 0)
+        skip(); /* a machine without IPv6 */
+    close(made);
+    begin();
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, listening_on_loopback(AF_INET6)), 0);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    assert_client_is("127.0.0.1");
+    end();
+}
+
+static void what_does_not_listen_stays_the_callers(void **state)
+{
+    (void)state;
+    begin();
+    int pair[2], pipes[2], datagrams = socket(AF_INET, SOCK_DGRAM, 0),
+                           fresh = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, pair[0]), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, datagrams), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, fresh), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, pipes[0]), UV_ENOTSOCK);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, -1), UV_EBADF);
+    assert_int_equal(uvhttp_server_listen_fd(NULL, pair[0]), UVHTTP_ENOMEM);
+    int listening = listening_on_loopback(AF_INET);
+    assert_int_equal(uvhttp_server_adopt(stage.server, listening), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_adopt(stage.server, fresh), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_adopt(stage.server, pipes[0]), UV_ENOTSOCK);
+    assert_int_equal(uvhttp_server_adopt(stage.server, -1), UV_EBADF);
+    const int all[] = {pair[0], pair[1], pipes[0], pipes[1], datagrams, fresh, listening};
+    for (size_t i = 0; i < UVH_COUNT_OF(all); i++)
+        assert_int_equal(close(all[i]), 0);
+    end();
+}
+
+static void without_memory_descriptors_stay_the_callers(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n <= 40; n++) {
+        int pair[2], listening = listening_on_loopback(AF_INET);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        begin();
+        fault_heap_arm(&stage.heap, n, false);
+        int results[] = {uvhttp_server_listen_fd(stage.server, listening),
+                         uvhttp_server_adopt(stage.server, pair[0]),
+                         uvhttp_server_listen_unix(stage.server, path, 0)};
+        bool failed = atomic_load(&stage.heap.failures) > 0;
+        size_t errors = 0;
+        for (size_t i = 0; i < UVH_COUNT_OF(results); i++) {
+            assert_true(results[i] == 0 || results[i] == UVHTTP_ENOMEM);
+            errors += results[i] != 0;
+        }
+        assert_int_equal(errors > 0, failed);
+        assert_int_equal(exists(), results[2] == 0);
+        if (results[0] != 0)
+            assert_int_equal(close(listening), 0);
+        if (results[1] != 0)
+            assert_int_equal(close(pair[0]), 0);
+        close(pair[1]);
+        stage_turns(&stage, 3);
+        stage.descriptors -= 3; /* those of this test were there when the stage began */
+        end();
+        if (!failed)
+            return;
+    }
+    fail_msg("it never worked");
+}
+
+static void a_connected_socket_is_served(void **state)
+{
+    (void)state;
+    begin();
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
+    use(pair[1]);
+    assert_client_is("unix:");
+    assert_client_is("unix:");
+    assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 1);
+    assert_int_equal(uvhttp_server_stats(stage.server)->total_connections, 1);
+    uvhttp_server_stop(stage.server);
+    stage_drive_to_end(&stage, &client, 100);
+    assert_int_equal(uvhttp_server_adopt(stage.server, pair[1]), UVHTTP_ESTOPPED);
+    end();
+}
+
+static void adopted_connections_count(void **state)
+{
+    (void)state;
+    begin();
+    stage.server = (uvhttp_server_free(stage.server), NULL);
+    stage.config->max_connections = 1;
+    assert_non_null(stage_new_server(&stage));
+    int first[2], second[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, first), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, second), 0);
+    assert_int_equal(uvhttp_server_adopt(stage.server, first[0]), 0);
+    assert_int_equal(uvhttp_server_adopt(stage.server, second[0]), 0);
+    use(second[1]);
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_memory_equal(client.data, "HTTP/1.1 503", 12);
+    close(first[1]);
+    end();
+}
+
+/* Puts `socket` where a manager would and says so. */
+static void inherit(int socket, const char *pid, const char *count)
+{
+    if (socket >= 0) {
+        assert_int_equal(dup2(socket, LISTEN_FDS_START), LISTEN_FDS_START);
+        close(socket);
+    }
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", count, 1);
+}
+
+static void inherited_sockets_are_taken(void **state)
+{
+    (void)state;
+    char own[32];
+    size_t count = 7;
+    int spare = fcntl(LISTEN_FDS_START, F_DUPFD_CLOEXEC, 100); /* what the test's runner has there */
+    snprintf(own, sizeof own, "%ld", (long)getpid());
+    close(LISTEN_FDS_START);
+    int placed = listening_on_loopback(AF_INET);
+    if (placed != LISTEN_FDS_START) {
+        assert_int_equal(dup2(placed, LISTEN_FDS_START), LISTEN_FDS_START);
+        close(placed);
+    }
+    begin();
+    unsetenv("LISTEN_PID");
+    assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
+    assert_int_equal(count, 0);
+    static const char *const wrong[][2] = {
+        {"1",  "1"                   },
+        {NULL, "0"                   },
+        {NULL, ""                    },
+        {NULL, "x"                   },
+        {NULL, "-1"                  },
+        {NULL, "1x"                  },
+        {"",   "1"                   },
+        {NULL, "99999999999999999999"}
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
+        inherit(-1, wrong[i][0] != NULL ? wrong[i][0] : own, wrong[i][1]);
+        assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
+        assert_int_equal(count, 0);
+    }
+    inherit(-1, own, "1");
+    assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
+    assert_int_equal(count, 1);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    assert_client_is("127.0.0.1");
+    stage.descriptors--; /* the socket was there when the stage began */
+    end();
+    begin();
+    assert_int_not_equal(uvhttp_server_listen_inherited(stage.server, &count),
+                         0); /* now that is another one, if any */
+    assert_int_equal(count, 0);
+    end();
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    if (spare >= 0) {
+        dup2(spare, LISTEN_FDS_START);
+        close(spare);
+    }
+}
+
+static void localhost_is_both_loopback_addresses(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen(stage.server, "localhost", 0), 0);
+    int port = uvhttp_server_port(stage.server);
+    raw_client_connect(&client, port, 0);
+    assert_client_is("127.0.0.1");
+    raw_client_close(&client, false);
+    struct sockaddr_in6 v6 = {
+        .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (six >= 0 && connect(six, (struct sockaddr *)&v6, sizeof v6) == 0) {
+        use(six);
+        assert_client_is("::1");
+    } else if (six >= 0) {
+        assert_int_equal(errno, EADDRNOTAVAIL); /* a machine without IPv6 */
+        close(six);
+    }
+    end();
+}
+
+int main(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/uvhttp-listening-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    snprintf(path, sizeof path, "%s/socket", folder);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_unix_socket_serves_and_its_file_goes),
+        cmocka_unit_test(permissions_are_what_was_asked_for),
+        cmocka_unit_test(a_left_over_file_is_replaced),
+        cmocka_unit_test(a_path_that_is_in_use_is_left_alone),
+        cmocka_unit_test(what_is_no_socket_is_never_removed),
+        cmocka_unit_test(a_file_of_somebody_else_stays_when_listening_ends),
+        cmocka_unit_test(wrong_paths_are_refused),
+        cmocka_unit_test(abstract_names_have_no_file),
+        cmocka_unit_test(the_queue_is_served_before_a_unix_socket_closes),
+        cmocka_unit_test(files_go_by_a_unix_socket),
+        cmocka_unit_test(a_listening_descriptor_is_taken),
+        cmocka_unit_test(a_descriptor_for_both_kinds_of_addresses_tells_them_apart),
+        cmocka_unit_test(what_does_not_listen_stays_the_callers),
+        cmocka_unit_test(without_memory_descriptors_stay_the_callers),
+        cmocka_unit_test(a_connected_socket_is_served),
+        cmocka_unit_test(adopted_connections_count),
+        cmocka_unit_test(inherited_sockets_are_taken),
+        cmocka_unit_test(localhost_is_both_loopback_addresses),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    rmdir(folder);
+    return failed;
+}
