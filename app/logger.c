@@ -36,3 +36,12 @@ void uvh_logger_line(uvhttp_log_level_t level, const char *message, void *arg)
     snprintf(line, sizeof(line), "%s %s %s\n", stamp, level_name(level), message);
     fputs(line, stderr);
 }
+
+int uvh_logger_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    uvhttp_slice_t target = uvhttp_request_target(request);
+    uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "%s %s %.*s", uvhttp_request_client_address(request),
+                        uvhttp_request_method_name(request), UVHTTP_SLICE_ARGS(target));
+    return UVHTTP_DECLINED;
+}
