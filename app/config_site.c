@@ -74,20 +74,16 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     }
 }
 
-/* The option of `serve` that is about files and called as the key, "cache_memory" for --cache-memory; NULL when there is none. */
-static const struct uvh_option *file_option(const char *key)
+/* The option of `serve` that is about files and has this key, "cache_memory" for --cache-memory; NULL when there is none. */
+static const struct uvh_option *file_option(const char *wanted)
 {
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
+        char key[UVH_OPTIONS_VARIABLE_SIZE];
         if (option->name == NULL || !option->serve_only)
             continue;
-        const char *name = option->name;
-        const char *c = key;
-        while (*c != '\0' && (*c == '_' ? '-' : *c) == *name) {
-            c++;
-            name++;
-        }
-        if (*c == '\0' && *name == '\0')
+        uvh_options_key(option, key);
+        if (strcmp(key, wanted) == 0)
             return option;
     }
     return NULL;

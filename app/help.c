@@ -30,18 +30,14 @@ static int format_default(const struct uvh_options *defaults, const struct uvh_o
     return snprintf(text, size, "(default: %zu%s)", number, suffixes[suffix]);
 }
 
-/* What the library says of a field of uvhttp_config_t, which stands in the options at the option's place. */
+/* What the library says of a limit. */
 static const char *limit_help(const struct uvh_option *option)
 {
     const uvhttp_limit_t *limit;
+    char key[UVH_OPTIONS_VARIABLE_SIZE];
+    uvh_options_key(option, key);
     for (size_t i = 0; (limit = uvhttp_config_limit(i)) != NULL; i++) {
-        const char *name = option->name;
-        size_t same;
-        for (same = 0; limit->name[same] != '\0'; same++) {
-            if ((limit->name[same] == '_' ? '-' : limit->name[same]) != name[same])
-                break;
-        }
-        if (limit->name[same] == '\0' && name[same] == '\0')
+        if (strcmp(limit->name, key) == 0)
             return limit->help;
     }
     return "";
@@ -101,26 +97,29 @@ void uvh_help_program(FILE *out)
             uvhttp_version());
 }
 
-static const char *const beginnings[] = {
-    [UVH_COMMAND_SERVE] = "Usage: uvhttp serve [OPTION]... [DIR]\n"
-                          "\n"
-                          "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
-                          "interrupted. Nothing outside DIR is reachable.\n",
-    [UVH_COMMAND_RUN] = "Usage: uvhttp run [OPTION]... CONFIG\n"
-                        "\n"
-                        "Serves the sites of CONFIG, a YAML file (\"-\": standard input), until it is\n"
-                        "interrupted. Options and variables win over what the file says.\n",
-    [UVH_COMMAND_CHECK] =
-        "Usage: uvhttp check [OPTION]... CONFIG\n"
-        "\n"
-        "Looks whether `uvhttp run` could serve CONFIG: keys, values, folders, routes. Each\n"
-        "mistake is printed with file, line and column.\n"};
+static const char serve_beginning[] =
+    "Usage: uvhttp serve [OPTION]... [DIR]\n"
+    "\n"
+    "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
+    "interrupted. Nothing outside DIR is reachable.\n";
+static const char run_beginning[] =
+    "Usage: uvhttp run [OPTION]... CONFIG\n"
+    "\n"
+    "Serves the sites of CONFIG, a YAML file (\"-\": standard input), until it is\n"
+    "interrupted. Options and variables win over what the file says.\n";
+static const char check_beginning[] =
+    "Usage: uvhttp check [OPTION]... CONFIG\n"
+    "\n"
+    "Looks whether `uvhttp run` could serve CONFIG: keys, values, folders, routes.\n"
+    "Each mistake is printed with file, line and column.\n";
+static const char *const beginnings[] = {serve_beginning, run_beginning, check_beginning};
 
-static const char *const actions[] = {
-    [UVH_COMMAND_SERVE] = "      --print-config          print all this as a configuration for uvhttp run\n",
-    [UVH_COMMAND_RUN] = "  -t, --test                  only look whether CONFIG is right\n"
-                        "      --print-config          print what is in force, as a configuration\n",
-    [UVH_COMMAND_CHECK] = ""};
+static const char serve_actions[] =
+    "      --print-config          print all this as a configuration for uvhttp run\n";
+static const char run_actions[] =
+    "  -t, --test                  only look whether CONFIG is right\n"
+    "      --print-config          print what is in force, as a configuration\n";
+static const char *const actions[] = {serve_actions, run_actions, ""};
 
 void uvh_help_command(FILE *out, enum uvh_command command)
 {
@@ -143,8 +142,8 @@ void uvh_help_command(FILE *out, enum uvh_command command)
             "%s"
             "  -h, --help                  print this page\n"
             "\n"
-            "SIZE is a number of bytes; K, M and G may follow it (64K). S is in seconds; min,\n"
-            "h and d may follow it. Every option can be given as an environment variable too:\n"
+            "SIZE is a number of bytes; K, M and G may follow it (64K). S is in seconds;\n"
+            "min, h and d may follow it. Every option can be an environment variable too:\n"
             "--max-connections is UVHTTP_MAX_CONNECTIONS, --no-listing is\n"
             "UVHTTP_LISTING=off, -q is UVHTTP_QUIET=on. Options win over variables.\n"
             "\n"

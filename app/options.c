@@ -30,6 +30,13 @@ void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
+void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE])
+{
+    snprintf(key, UVH_OPTIONS_VARIABLE_SIZE, "%s", option->name);
+    for (char *c = key; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : *c;
+}
+
 static void *field_of(struct uvh_options *options, const struct uvh_option *option)
 {
     return (char *)options + option->offset;
@@ -78,9 +85,7 @@ static int set_limit(struct uvh_options *options, const struct uvh_option *optio
                      const struct source *source)
 {
     char name[UVH_OPTIONS_VARIABLE_SIZE], message[UVHTTP_CONFIG_MESSAGE_SIZE];
-    snprintf(name, sizeof(name), "%s", option->name);
-    for (char *c = name; *c != '\0'; c++)
-        *c = *c == '-' ? '_' : *c;
+    uvh_options_key(option, name);
     if (uvhttp_config_set(&options->config, name, source->text, message, sizeof(message)) == 0)
         return UVH_EXIT_OK;
     print_origin(option, source->from_environment);
@@ -372,13 +377,11 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
 static const struct uvh_option *find_by_field(const char *field, size_t length)
 {
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
-        const char *name = uvh_option_table[i].name;
-        if (name == NULL || strlen(name) != length)
+        char key[UVH_OPTIONS_VARIABLE_SIZE];
+        if (uvh_option_table[i].name == NULL)
             continue;
-        size_t same = 0;
-        while (same < length && (field[same] == '_' ? '-' : field[same]) == name[same])
-            same++;
-        if (same == length)
+        uvh_options_key(&uvh_option_table[i], key);
+        if (strlen(key) == length && memcmp(key, field, length) == 0)
             return &uvh_option_table[i];
     }
     return NULL;

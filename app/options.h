@@ -50,6 +50,9 @@ bool uvh_options_switch(const char *text, bool *on);
 
 #define UVH_OPTIONS_VARIABLE_SIZE 64
 
+/* The key of an option in a configuration file, and the field of a limit: "max-connections" gives "max_connections". */
+void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE]);
+
 /* The environment variable of an option: "max-connections" gives "UVHTTP_MAX_CONNECTIONS". */
 void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE]);
 

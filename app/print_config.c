@@ -112,9 +112,7 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
         if (option->name == NULL || !option->serve_only)
             continue;
         char key[UVH_OPTIONS_VARIABLE_SIZE];
-        snprintf(key, sizeof(key), "%s", option->name);
-        for (char *c = key; *c != '\0'; c++)
-            *c = *c == '-' ? '_' : *c;
+        uvh_options_key(option, key);
         const void *field = (const char *)files + (option->offset - offsetof(struct uvh_options, files));
         if (option->kind == UVH_OPTION_SWITCH)
             fprintf(out, "        %s: %s\n", key, *(const bool *)field ? "true" : "false");

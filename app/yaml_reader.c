@@ -264,7 +264,7 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size, struct
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
-    if (yaml->root == NULL && problems->count == before)
+    if ((yaml->root == NULL || yaml->root->nothing) && problems->count == before)
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "this is empty");
     return problems->count == before;
 }
