@@ -41,7 +41,7 @@ const char *uvh_suggest(const char *word, uvh_name_cb name, const void *arg)
         if (one_length > LONGEST)
             continue;
         size_t steps = distance(word, length, one, one_length);
-        if (steps < best_distance || (best == NULL && steps == best_distance && length > 2)) {
+        if (steps < best_distance) {
             best = one;
             best_distance = steps;
         }

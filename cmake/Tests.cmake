@@ -26,6 +26,13 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     endif()
 endif()
 
+# The reading of configuration files is the program's, and no library has it.
+file(GLOB config_sources CONFIGURE_DEPENDS app/config_*.c)
+uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
+uvhttp_add_objects(uvhttp_config_objects ${config_sources} app/address.c app/expand.c app/option_table.c app/options.c
+    app/print_config.c app/problems.c app/suggest.c app/utf8.c app/yaml_reader.c)
+target_link_libraries(uvhttp_config_objects PRIVATE PkgConfig::UVHTTP_LIBYAML)
+
 if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
     uvhttp_require(UVHTTP_CMOCKA "cmocka" libcmocka-dev)
     file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
@@ -48,6 +55,11 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             if(target MATCHES "^unit_test_codec|^vectors")
                 target_link_libraries(${target} PRIVATE ${emulated_backend})
             endif()
+            if(name STREQUAL "test_config_file")
+                target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+                target_link_libraries(${target} PRIVATE uvhttp_config_objects PkgConfig::UVHTTP_LIBYAML)
+                target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc)
+            endif()
             target_include_directories(${target} PRIVATE src tests)
             # For reading test data, wherever the test is started from.
             target_compile_definitions(${target} PRIVATE UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
@@ -68,13 +80,6 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
         set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
     endif()
 endif()
-
-# The reading of configuration files is the program's, and no library has it.
-file(GLOB config_sources CONFIGURE_DEPENDS app/config_*.c)
-uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
-uvhttp_add_objects(uvhttp_config_objects ${config_sources} app/address.c app/expand.c app/option_table.c app/options.c
-    app/print_config.c app/problems.c app/suggest.c app/utf8.c app/yaml_reader.c)
-target_link_libraries(uvhttp_config_objects PRIVATE PkgConfig::UVHTTP_LIBYAML)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})
