@@ -12,13 +12,14 @@ static bool is_plain(uint32_t c)
            (c >= 0xe000 && c <= 0xfffd && c != 0xfeff) || c >= 0x10000;
 }
 
-static void print_characters(FILE *out, const char *text)
+/* `dollar` is what a '$' becomes. */
+static void print_characters(FILE *out, const char *text, const char *dollar)
 {
     while (*text != '\0') {
         uint32_t character = (unsigned char)*text;
         size_t length = uvh_utf8_next(text, &character);
         if (*text == '$')
-            fputs("$$", out);
+            fputs(dollar, out);
         else if (*text == '"' || *text == '\\')
             fprintf(out, "\\%c", *text);
         else if (length > 0 && is_plain(character))
@@ -34,7 +35,7 @@ static void print_characters(FILE *out, const char *text)
 static void print_text(FILE *out, const char *text)
 {
     fputc('"', out);
-    print_characters(out, text);
+    print_characters(out, text, "$$");
     fputc('"', out);
 }
 
@@ -63,9 +64,10 @@ static void print_fields(FILE *out, int indent, const struct uvh_field_list *lis
         return;
     fprintf(out, "%*sheaders:\n", indent, "");
     for (size_t i = 0; i < list->count; i++) {
-        fprintf(out, "%*s", indent + 2, "");
-        print_text(out, list->items[i].name);
-        fputs(": ", out);
+        /* Keys hold no variables, so a '$' in one is just that. */
+        fprintf(out, "%*s\"", indent + 2, "");
+        print_characters(out, list->items[i].name, "$");
+        fputs("\": ", out);
         print_text(out, list->items[i].value);
         fputc('\n', out);
     }
@@ -126,7 +128,7 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
 static void print_redirect(const struct uvh_setup_route *route, FILE *out)
 {
     fputs("        redirect: \"", out);
-    print_characters(out, route->location);
+    print_characters(out, route->location, "$$");
     fputs(route->with_target ? "{target}\"" : "\"", out);
     fprintf(out, "\n        status: %d\n", route->status);
 }

@@ -11,6 +11,7 @@
 #include "config_file.h"
 #include "help.h"
 #include "listen.h"
+#include "logger.h"
 #include "print_config.h"
 #include "site.h"
 
@@ -20,6 +21,7 @@ struct run {
     struct uvh_problems problems;
     struct uvh_site_log log;
     uvhttp_access_log_t *access_log;
+    uvhttp_log_level_t access_log_level; /* of its own, since its thread reads it */
 };
 
 static int fail(int err)
@@ -58,8 +60,9 @@ static int open_access_log(struct run *run, uvhttp_server_t *server)
         return UVH_EXIT_OK;
     uvhttp_access_log_config_t config = setup->access_log;
     config.path = setup->access_path.text;
-    config.log = uvh_site_log_line;
-    config.log_arg = &run->log;
+    config.log = uvh_logger_line;
+    config.log_arg = &run->access_log_level;
+    run->access_log_level = run->options.log_level;
     int err = uvhttp_access_log_open(&run->access_log, &config);
     if (err != 0) {
         fprintf(stderr, "uvhttp: the access log '%s' cannot be opened: %s\n", config.path,

@@ -287,6 +287,17 @@ def test_hangup_opens_the_access_log_again(start, tmp_path):
     assert re.findall(r'"GET (\S+)', (tmp_path / "access.log").read_text()) == ["/after"]
 
 
+def test_an_access_log_that_cannot_be_opened_again_is_told(start, tmp_path):
+    (tmp_path / "logs").mkdir()
+    program = start("access_log: logs/access.log\n" + ANSWER)
+    (tmp_path / "logs").rename(tmp_path / "gone")
+    program.send_signal(signal.SIGHUP)
+    eventually(lambda: re.search(r"Z error log .*access\.log cannot be opened again", program.log()), "a line of the log")
+    get(program, "/after")
+    assert program.stop() == 0
+    assert "GET /after" in (tmp_path / "gone" / "access.log").read_text()
+
+
 def test_hangup_without_an_access_log_ends_nothing(start):
     program = start(ANSWER)
     for _ in range(3):
@@ -352,7 +363,7 @@ sites:
     slash: ignore
     headers: {X-A: "a # b: 'c' $$5", X-B: "é\\u2028€\\U0001F600"}
     routes:
-      - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307, headers: {X-C: "1"}}
+      - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307, headers: {X-$C: "1"}}
       - {path: /b, redirect: "- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4,
