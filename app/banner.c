@@ -3,7 +3,7 @@
  *
  *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://192.0.2.7:8080/
  *
- * Called by serve.c. */
+ * with "running" and the configuration file for `uvhttp run`. Called by serve.c and run.c. */
 #include "banner.h"
 
 #include <arpa/inet.h>
@@ -98,10 +98,10 @@ static void print_path(const char *path)
         putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
 }
 
-static void print_plain(const struct url_list *urls, const char *root)
+static void print_plain(const struct uvh_options *options, const struct url_list *urls, const char *what)
 {
-    fputs("uvhttp: serving ", stdout);
-    print_path(root);
+    fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
+    print_path(what);
     fputs(" at", stdout);
     for (size_t i = 0; i < urls->count; i++) {
         putchar(' ');
@@ -110,7 +110,7 @@ static void print_plain(const struct url_list *urls, const char *root)
     putchar('\n');
 }
 
-static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *root)
+static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
@@ -120,8 +120,9 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     const char *faint = color ? "\033[2m" : "";
     const char *plain = color ? "\033[0m" : "";
 
-    printf("\n  %suvhttp %s%s\n\n  Serving  ", strong, uvhttp_version(), plain);
-    print_path(root);
+    printf("\n  %suvhttp %s%s\n\n  %s  ", strong, uvhttp_version(), plain,
+           options->from_file ? "Running" : "Serving");
+    print_path(what);
     putchar('\n');
     for (size_t i = 0; i < urls->count; i++) {
         printf("  %s  %s", urls->items[i].local ? "Local  " : "Network", link);
@@ -130,13 +131,15 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     }
 
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
-    printf("\n  %sIndex: %s. Folder listings: %s. Hidden files: %s.%s\n", faint,
-           *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
-           options->files.hidden ? "on" : "off", plain);
+    putchar('\n');
+    if (!options->from_file)
+        printf("  %sIndex: %s. Folder listings: %s. Hidden files: %s.%s\n", faint,
+               *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
+               options->files.hidden ? "on" : "off", plain);
     printf("  %sPress Ctrl+C to stop.%s\n\n", faint, plain);
 }
 
-void uvh_banner_print(const struct uvh_options *options, const char *root,
+void uvh_banner_print(const struct uvh_options *options, const char *what,
                       const struct uvh_address *addresses, size_t count)
 {
     if (options->log_level < UVHTTP_LOG_INFO)
@@ -144,8 +147,8 @@ void uvh_banner_print(const struct uvh_options *options, const char *root,
     struct url_list urls = {.count = 0};
     collect_urls(&urls, addresses, count);
     if (isatty(STDOUT_FILENO))
-        print_terminal(options, &urls, root);
+        print_terminal(options, &urls, what);
     else
-        print_plain(&urls, root);
+        print_plain(options, &urls, what);
     fflush(stdout); /* whoever started the program may wait for it */
 }

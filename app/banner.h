@@ -4,8 +4,8 @@
 
 #include "options.h"
 
-/* `root` is absolute; `addresses` are those listened on, with their final ports. */
-void uvh_banner_print(const struct uvh_options *options, const char *root,
+/* `what` is served: an absolute folder, or a configuration file; `addresses` are those listened on, with their final ports. */
+void uvh_banner_print(const struct uvh_options *options, const char *what,
                       const struct uvh_address *addresses, size_t count);
 
 #endif

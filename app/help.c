@@ -1,5 +1,5 @@
-/* The help pages of the program. The options of `serve` are printed from their table, with the default each really has. Called by
- * main.c. */
+/* The help pages of the program. Options are printed from their table, with the default each really has. Called by
+ * main.c and run.c. */
 #include "help.h"
 
 #include <string.h>
@@ -30,6 +30,19 @@ static int format_default(const struct uvh_options *defaults, const struct uvh_o
     return snprintf(text, size, "(default: %zu%s)", number, suffixes[suffix]);
 }
 
+/* What the library says of a limit. */
+static const char *limit_help(const struct uvh_option *option)
+{
+    const uvhttp_limit_t *limit;
+    char key[UVH_OPTIONS_VARIABLE_SIZE];
+    uvh_options_key(option, key);
+    for (size_t i = 0; (limit = uvhttp_config_limit(i)) != NULL; i++) {
+        if (strcmp(limit->name, key) == 0)
+            return limit->help;
+    }
+    return "";
+}
+
 /* One word, on the next line from TEXT_COLUMN on where it does not fit any more. */
 static void print_word(FILE *out, const char *word, int length, int *column)
 {
@@ -51,7 +64,8 @@ static void print_option(FILE *out, const struct uvh_options *defaults, const st
         fputc('\n', out);
         column = 0;
     }
-    for (const char *word = option->help; *word != '\0'; word += strspn(word, " ")) {
+    for (const char *word = option->help != NULL ? option->help : limit_help(option); *word != '\0';
+         word += strspn(word, " ")) {
         int length = (int)strcspn(word, " ");
         print_word(out, word, length, &column);
         word += length;
@@ -70,43 +84,70 @@ void uvh_help_program(FILE *out)
             "\n"
             "Usage:\n"
             "  uvhttp serve [DIR]      serve the files of a folder\n"
-            "  uvhttp help serve       every option of `serve`\n"
+            "  uvhttp run CONFIG       serve what a configuration file says\n"
+            "  uvhttp check CONFIG     look whether a configuration file is right\n"
+            "  uvhttp help COMMAND     every option of a command\n"
             "  uvhttp --version        version and build\n"
             "\n"
             "Try it:\n"
             "  uvhttp serve                    this folder on port 8080\n"
             "  uvhttp serve -p 3000 ./site     another folder, another port\n"
-            "  uvhttp serve -l localhost       for this machine only\n",
+            "  uvhttp serve -l localhost       for this machine only\n"
+            "  uvhttp serve --print-config     the same as a configuration to start from\n",
             uvhttp_version());
 }
 
-void uvh_help_serve(FILE *out)
+static const char serve_beginning[] =
+    "Usage: uvhttp serve [OPTION]... [DIR]\n"
+    "\n"
+    "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
+    "interrupted. Nothing outside DIR is reachable.\n";
+static const char run_beginning[] =
+    "Usage: uvhttp run [OPTION]... CONFIG\n"
+    "\n"
+    "Serves the sites of CONFIG, a YAML file (\"-\": standard input), until it is\n"
+    "interrupted. Options and variables win over what the file says.\n";
+static const char check_beginning[] =
+    "Usage: uvhttp check [OPTION]... CONFIG\n"
+    "\n"
+    "Looks whether `uvhttp run` could serve CONFIG: keys, values, folders, routes.\n"
+    "Each mistake is printed with file, line and column.\n";
+static const char *const beginnings[] = {serve_beginning, run_beginning, check_beginning};
+
+static const char serve_actions[] =
+    "      --print-config          print all this as a configuration for uvhttp run\n";
+static const char run_actions[] =
+    "  -t, --test                  only look whether CONFIG is right\n"
+    "      --print-config          print what is in force, as a configuration\n";
+static const char *const actions[] = {serve_actions, run_actions, ""};
+
+void uvh_help_command(FILE *out, enum uvh_command command)
 {
     struct uvh_options defaults;
     if (!uvh_options_init(&defaults)) {
         fputs("uvhttp: out of memory\n", stderr);
         return;
     }
-    fputs("Usage: uvhttp serve [OPTION]... [DIR]\n"
-          "\n"
-          "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
-          "interrupted. Nothing outside DIR is reachable.\n",
-          out);
+    fputs(beginnings[command], out);
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
+        if (option->serve_only && command != UVH_COMMAND_SERVE)
+            continue;
         if (option->name == NULL)
             fprintf(out, "\n%s:\n", option->help);
         else
             print_option(out, &defaults, option);
     }
-    fputs("  -h, --help                  print this page\n"
-          "\n"
-          "SIZE is a number of bytes; K, M and G may follow it (64K). Every option can be\n"
-          "given as an environment variable too: --max-connections is\n"
-          "UVHTTP_MAX_CONNECTIONS, --no-listing is UVHTTP_LISTING=off, -q is\n"
-          "UVHTTP_QUIET=on. Options win over variables.\n"
-          "\n"
-          "Ctrl+C or SIGTERM stops: open requests may finish, a second one stops at once.\n"
-          "Exit status: 0 stopped, 1 failed, 2 wrong usage.\n",
-          out);
+    fprintf(out,
+            "%s"
+            "  -h, --help                  print this page\n"
+            "\n"
+            "SIZE is a number of bytes; K, M and G may follow it (64K). S is in seconds;\n"
+            "min, h and d may follow it. Every option can be an environment variable too:\n"
+            "--max-connections is UVHTTP_MAX_CONNECTIONS, --no-listing is\n"
+            "UVHTTP_LISTING=off, -q is UVHTTP_QUIET=on. Options win over variables.\n"
+            "\n"
+            "Ctrl+C or SIGTERM stops: open requests may finish, a second one stops at once.\n"
+            "Exit status: 0 stopped%s, 1 failed, 2 wrong usage.\n",
+            actions[command], command == UVH_COMMAND_SERVE ? "" : " or right");
 }

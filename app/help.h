@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 
+#include "options.h"
+
 void uvh_help_program(FILE *out);
-void uvh_help_serve(FILE *out);
+void uvh_help_command(FILE *out, enum uvh_command command);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "help.h"
 #include "options.h"
+#include "run.h"
 #include "serve.h"
 
 static bool is_one_of(const char *text, const char *one, const char *other)
@@ -29,11 +30,11 @@ static int run_serve(int count, char **arguments)
         fputs("uvhttp: out of memory\n", stderr);
         return UVH_EXIT_FAILED;
     }
-    int code = uvh_options_parse(&options, count, arguments);
+    int code = uvh_options_parse(&options, UVH_COMMAND_SERVE, count, arguments);
     if (code != UVH_EXIT_OK)
         return code;
     if (options.help) {
-        uvh_help_serve(stdout);
+        uvh_help_command(stdout, UVH_COMMAND_SERVE);
         return UVH_EXIT_OK;
     }
     return uvh_serve_run(&options);
@@ -44,7 +45,11 @@ static int run_help(int count, char **arguments)
     if (count == 0)
         uvh_help_program(stdout);
     else if (strcmp(arguments[0], "serve") == 0)
-        uvh_help_serve(stdout);
+        uvh_help_command(stdout, UVH_COMMAND_SERVE);
+    else if (strcmp(arguments[0], "run") == 0)
+        uvh_help_command(stdout, UVH_COMMAND_RUN);
+    else if (strcmp(arguments[0], "check") == 0)
+        uvh_help_command(stdout, UVH_COMMAND_CHECK);
     else
         return unknown_command(arguments[0]);
     return UVH_EXIT_OK;
@@ -59,6 +64,10 @@ static int run(int argc, char **argv)
     const char *command = argv[1];
     if (strcmp(command, "serve") == 0)
         return run_serve(argc - 2, argv + 2);
+    if (strcmp(command, "run") == 0)
+        return uvh_run(UVH_COMMAND_RUN, argc - 2, argv + 2);
+    if (strcmp(command, "check") == 0)
+        return uvh_run(UVH_COMMAND_CHECK, argc - 2, argv + 2);
     if (strcmp(command, "help") == 0)
         return run_help(argc - 2, argv + 2);
     if (is_one_of(command, "--help", "-h"))

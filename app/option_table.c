@@ -20,8 +20,15 @@
         .low = smallest, .high = largest, .value = unit, .help = text                          \
     }
 
-/* A number of uvhttp_config_t: name and range are those of the field. */
-#define CONFIG(flag, field, what, unit, text) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, text)
+/* A field of uvhttp_static_config_t. */
+#define FILES(flag, what, field, smallest, largest, unit, text)                                 \
+    {                                                                                           \
+        .name = flag, .kind = UVH_OPTION_##what, .offset = FIELD(files.field), .low = smallest, \
+        .high = largest, .value = unit, .help = text, .serve_only = true                        \
+    }
+
+/* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
+#define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
 const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
@@ -31,46 +38,38 @@ const struct uvh_option uvh_option_table[] = {
            "IPv4 address "
            "of the machine)"),
 
-    GROUP("Files"),
-    OPTION("listing", 0, SWITCH, FIELD(files.listing), 0, 0, NULL,
-           "list the files of a folder that has no index file"),
-    OPTION("hidden", 0, SWITCH, FIELD(files.hidden), 0, 0, NULL,
-           "serve and list names that begin with a dot"),
-    OPTION("index", 0, TEXT, FIELD(files.index), 0, 0, "NAMES",
-           "index file names, separated by spaces; \"\" for none (default: index.html)"),
-    OPTION("cache-memory", 0, SIZE, FIELD(files.cache_memory), 1, 1024 * GIB, "SIZE",
-           "file contents kept in memory (default: 64M)"),
-    OPTION("cache-entries", 0, NUMBER, FIELD(files.cache_entries), 1, 1000000, "N",
-           "files known at once (default: 1024)"),
-    OPTION("memory-file-size", 0, SIZE, FIELD(files.memory_file_size), 1, GIB, "SIZE",
-           "largest file kept in memory; larger ones are sent by sendfile (default: a measured size)"),
-    OPTION("revalidate-ms", 0, NUMBER, FIELD(files.revalidate_ms), 1, 3600000, "MS",
-           "milliseconds until a changed file is noticed (default: 1000)"),
+    {.help = "Files", .serve_only = true},
+    FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
+    FILES("hidden", SWITCH, hidden, 0, 0, NULL, "serve and list names that begin with a dot"),
+    FILES("index", TEXT, index, 0, 0, "NAMES",
+          "index file names, separated by spaces; \"\" for none (default: index.html)"),
+    FILES("cache-memory", SIZE, cache_memory, 1, 1024 * GIB, "SIZE",
+          "file contents kept in memory (default: 64M)"),
+    FILES("cache-entries", NUMBER, cache_entries, 1, 1000000, "N", "files known at once (default: 1024)"),
+    FILES("memory-file-size", SIZE, memory_file_size, 1, GIB, "SIZE",
+          "largest file kept in memory; larger ones are sent by sendfile (default: a measured size)"),
+    FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
+          "milliseconds until a changed file is noticed (default: 1000)"),
 
     GROUP("Limits"),
-    CONFIG("max-connections", max_connections, NUMBER, "N", "connections open at once; more get 503"),
-    CONFIG("max-requests-per-connection", max_requests_per_connection, NUMBER, "N",
-           "requests until a connection is closed; 0 for no limit"),
-    CONFIG("max-target-size", max_target_size, SIZE, "SIZE", "longest request target; more gets 414"),
-    CONFIG("max-header-size", max_header_size, SIZE, "SIZE", "largest request head; more gets 431"),
-    CONFIG("max-header-count", max_header_count, NUMBER, "N", "fields in a request head; more get 431"),
-    CONFIG("max-body-size", max_body_size, SIZE, "SIZE", "largest request body; more gets 413"),
-    CONFIG("max-trailer-size", max_trailer_size, SIZE, "SIZE", "largest trailer section; more gets 431"),
-    CONFIG("max-chunk-extension", max_chunk_extension, SIZE, "SIZE",
-           "longest extension of a body chunk; more gets 400"),
-    CONFIG("listen-backlog", listen_backlog, NUMBER, "N",
-           "connections the system queues before they are accepted"),
-    CONFIG("buffer-size", buffer_size, SIZE, "SIZE",
-           "receive and transmit buffers, shared by the connections"),
+    CONFIG("max-connections", max_connections, NUMBER, "N"),
+    CONFIG("max-requests-per-connection", max_requests_per_connection, NUMBER, "N"),
+    CONFIG("max-target-size", max_target_size, SIZE, "SIZE"),
+    CONFIG("max-header-size", max_header_size, SIZE, "SIZE"),
+    CONFIG("max-header-count", max_header_count, NUMBER, "N"),
+    CONFIG("max-body-size", max_body_size, SIZE, "SIZE"),
+    CONFIG("max-trailer-size", max_trailer_size, SIZE, "SIZE"),
+    CONFIG("max-chunk-extension", max_chunk_extension, SIZE, "SIZE"),
+    CONFIG("listen-backlog", listen_backlog, NUMBER, "N"),
+    CONFIG("buffer-size", buffer_size, SIZE, "SIZE"),
 
     GROUP("Times, in seconds"),
-    CONFIG("keep-alive-timeout", keep_alive_timeout, NUMBER, "S", "idle connections are closed after this"),
-    CONFIG("header-timeout", header_timeout, NUMBER, "S", "for a request head to be complete; then 408"),
-    CONFIG("body-timeout", body_timeout, NUMBER, "S", "without a byte of the request body; then 408"),
-    CONFIG("write-timeout", write_timeout, NUMBER, "S", "without the client taking a byte; then closed"),
-    CONFIG("linger-timeout", linger_timeout, NUMBER, "S",
-           "to read what a refused client still sends; then closed"),
-    CONFIG("drain-timeout", drain_timeout, NUMBER, "S", "for open requests to finish when stopped"),
+    CONFIG("keep-alive-timeout", keep_alive_timeout, NUMBER, "S"),
+    CONFIG("header-timeout", header_timeout, NUMBER, "S"),
+    CONFIG("body-timeout", body_timeout, NUMBER, "S"),
+    CONFIG("write-timeout", write_timeout, NUMBER, "S"),
+    CONFIG("linger-timeout", linger_timeout, NUMBER, "S"),
+    CONFIG("drain-timeout", drain_timeout, NUMBER, "S"),
 
     GROUP("Output"),
     OPTION("quiet", 'q', LEVEL, FIELD(log_level), UVHTTP_LOG_WARNING, 0, NULL,

@@ -1,10 +1,11 @@
-/* The options of `uvhttp serve` as one table: what a flag is called, where its value goes and what help says of it.
+/* The options of `uvhttp serve` and `uvhttp run` as one table: what a flag is called, where its value goes and what help says of it.
  *
  * Always true: every row works as a flag and as the environment variable UVHTTP_NAME, and stands in the help page, because
  * all three are made from the table. A row without a name opens a group of the help page. */
 #ifndef UVH_APP_OPTION_TABLE_H
 #define UVH_APP_OPTION_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum uvh_option_kind {
@@ -23,7 +24,8 @@ struct uvh_option {
     size_t offset;    /* of its field in struct uvh_options */
     size_t low, high; /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
     const char *value; /* what help calls the value */
-    const char *help;
+    const char *help;  /* NULL: a field of uvhttp_config_t, whose text the library knows */
+    bool serve_only;   /* `uvhttp run` takes it from its file, where it is a key of a route */
 };
 
 #define UVH_OPTION_COUNT 32

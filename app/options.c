@@ -1,6 +1,6 @@
 /* Fills struct uvh_options from the environment and the command line, driven by the table of option_table.c. Guarantees that
  * a bad value is named together with the flag or variable it came from and what is allowed, and that a flag wins over
- * its variable whatever the order. Called by main.c. */
+ * its variable whatever the order. Called by main.c and run.c. */
 #include "options.h"
 
 #include <ctype.h>
@@ -18,8 +18,9 @@ struct source {
 
 struct parser {
     struct uvh_options *options;
+    enum uvh_command command;
     struct source sources[UVH_OPTION_COUNT];
-    bool listen_by_flag; /* flags replace the addresses of the environment, then add up */
+    bool listen_by_flag; /* flags replace the addresses of the environment or the file, then add up */
 };
 
 void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE])
@@ -27,6 +28,13 @@ void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS
     snprintf(name, UVH_OPTIONS_VARIABLE_SIZE, "UVHTTP_%s", option->name);
     for (char *c = name; *c != '\0'; c++)
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE])
+{
+    snprintf(key, UVH_OPTIONS_VARIABLE_SIZE, "%s", option->name);
+    for (char *c = key; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : *c;
 }
 
 static void *field_of(struct uvh_options *options, const struct uvh_option *option)
@@ -53,78 +61,49 @@ static void print_origin(const struct uvh_option *option, bool from_environment)
 __attribute__((format(printf, 2, 3)))
 #endif
 static int
-usage_error(const char *command_help, const char *format, ...)
+usage_error(const struct parser *parser, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
     fputs("uvhttp: ", stderr);
     vfprintf(stderr, format, values);
     va_end(values);
-    fprintf(stderr, "\nTry '%s'.\n", command_help);
+    static const char *const names[] = {"serve", "run", "check"};
+    fprintf(stderr, "\nTry 'uvhttp %s --help'.\n", names[parser->command]);
     return UVH_EXIT_USAGE;
 }
 
-/* What the library allows for a field of the config. Asked rather than written down here a second time: a value that
- * cannot be allowed brings out the message with the range. */
-static void print_config_range(const struct uvh_options *options, const struct uvh_option *option)
-{
-    struct uvh_options probe = *options;
-    char message[256];
-    *(size_t *)field_of(&probe, option) = SIZE_MAX;
-    if (uvhttp_config_check(&probe.config, message, sizeof(message)) == 0)
-        return;
-    const char *range = strchr(message, ';');
-    if (range != NULL)
-        fputs(range, stderr);
-}
-
-static int number_error(const struct uvh_options *options, const struct uvh_option *option,
-                        const struct source *source, const char *what)
+static int number_error(const struct uvh_option *option, const struct source *source, const char *what)
 {
     print_origin(option, source->from_environment);
-    fprintf(stderr, "'%s' %s", source->text, what);
-    if (is_config_field(option))
-        print_config_range(options, option);
-    else
-        fprintf(stderr, "; allowed are %zu to %zu", option->low, option->high);
-    fputc('\n', stderr);
+    fprintf(stderr, "'%s' %s; allowed are %zu to %zu\n", source->text, what, option->low, option->high);
     return UVH_EXIT_FAILED;
 }
 
-/* Digits, followed by K, M or G (powers of 1,024) when the option is a size. A value beyond size_t becomes SIZE_MAX, which
- * no range allows. */
-static bool parse_number(const char *text, enum uvh_option_kind kind, size_t *number)
+/* A field of uvhttp_config_t: the library knows its units and its range. */
+static int set_limit(struct uvh_options *options, const struct uvh_option *option,
+                     const struct source *source)
 {
-    size_t value = 0;
-    const char *c = text;
-    for (; *c >= '0' && *c <= '9'; c++) {
-        size_t digit = (size_t)(*c - '0');
-        value = value > (SIZE_MAX - digit) / 10 ? SIZE_MAX : value * 10 + digit;
-    }
-    if (c == text)
-        return false;
-    if (kind == UVH_OPTION_SIZE && *c != '\0') {
-        static const char suffixes[] = "KMG";
-        const char *suffix = strchr(suffixes, toupper((unsigned char)*c));
-        if (suffix == NULL)
-            return false;
-        size_t shift = 10 * ((size_t)(suffix - suffixes) + 1);
-        value = value > SIZE_MAX >> shift ? SIZE_MAX : value << shift;
-        c++;
-    }
-    *number = value;
-    return *c == '\0';
+    char name[UVH_OPTIONS_VARIABLE_SIZE], message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvh_options_key(option, name);
+    if (uvhttp_config_set(&options->config, name, source->text, message, sizeof(message)) == 0)
+        return UVH_EXIT_OK;
+    print_origin(option, source->from_environment);
+    fprintf(stderr, "%s\n", message);
+    return UVH_EXIT_FAILED;
 }
 
 static int set_number(struct uvh_options *options, const struct uvh_option *option,
                       const struct source *source)
 {
+    if (is_config_field(option))
+        return set_limit(options, option, source);
+    bool size = option->kind == UVH_OPTION_SIZE;
     size_t number;
-    if (!parse_number(source->text, option->kind, &number))
-        return number_error(options, option, source,
-                            option->kind == UVH_OPTION_SIZE ? "is not a size" : "is not a number");
-    if (!is_config_field(option) && (number < option->low || number > option->high))
-        return number_error(options, option, source, "is out of range");
+    if (uvhttp_config_parse(source->text, size ? "bytes" : "", &number) != 0)
+        return number_error(option, source, size ? "is not a size" : "is not a number");
+    if (number < option->low || number > option->high)
+        return number_error(option, source, "is out of range");
     *(size_t *)field_of(options, option) = number;
     return UVH_EXIT_OK;
 }
@@ -160,8 +139,7 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
     return UVH_EXIT_OK;
 }
 
-/* A switch as a variable says it. */
-static bool parse_switch(const char *text, bool *on)
+bool uvh_options_switch(const char *text, bool *on)
 {
     static const char *const words[][2] = {
         {"0",     "1"   },
@@ -184,7 +162,7 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
                       const struct source *source)
 {
     bool on;
-    if (!parse_switch(source->text, &on)) {
+    if (!uvh_options_switch(source->text, &on)) {
         print_origin(option, source->from_environment);
         fprintf(stderr, "'%s' is neither on nor off; allowed are 1, yes, on, true, 0, no, off, false\n",
                 source->text);
@@ -207,10 +185,9 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     case UVH_OPTION_SIZE:
         return set_number(parser->options, option, source);
     case UVH_OPTION_LISTEN:
-        if (!from_environment && !parser->listen_by_flag) {
-            parser->listen_by_flag = true;
+        if (!parser->listen_by_flag)
             parser->options->listen_count = 0;
-        }
+        parser->listen_by_flag = !from_environment;
         return add_listen(parser->options, option, source);
     case UVH_OPTION_TEXT:
         *(const char **)field_of(parser->options, option) = text;
@@ -222,11 +199,26 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     return UVH_EXIT_OK;
 }
 
+static bool is_offered(const struct parser *parser, const struct uvh_option *option)
+{
+    return option->name != NULL && (parser->command == UVH_COMMAND_SERVE || !option->serve_only);
+}
+
+/* The limits without an option of their own: what they do has no meaning for files, and could have one for a file of `run`. */
+static int read_other_limits(struct parser *parser)
+{
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    if (uvhttp_config_from_env(&parser->options->config, "UVHTTP_", message, sizeof(message)) == 0)
+        return UVH_EXIT_OK;
+    fprintf(stderr, "uvhttp: %s\n", message);
+    return UVH_EXIT_FAILED;
+}
+
 static int read_environment(struct parser *parser)
 {
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
-        if (option->name == NULL)
+        if (!is_offered(parser, option))
             continue;
         char variable[UVH_OPTIONS_VARIABLE_SIZE];
         uvh_options_variable(option, variable);
@@ -237,7 +229,7 @@ static int read_environment(struct parser *parser)
         if (code != UVH_EXIT_OK)
             return code;
     }
-    return UVH_EXIT_OK;
+    return read_other_limits(parser);
 }
 
 static bool takes_value(const struct uvh_option *option)
@@ -246,12 +238,13 @@ static bool takes_value(const struct uvh_option *option)
 }
 
 /* The option called by these bytes; `*negated` when they say "no-" to a switch. */
-static const struct uvh_option *find_by_name(const char *name, size_t length, bool *negated)
+static const struct uvh_option *find_by_name(const struct parser *parser, const char *name, size_t length,
+                                             bool *negated)
 {
     *negated = false;
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
-        if (option->name == NULL)
+        if (!is_offered(parser, option))
             continue;
         size_t own = strlen(option->name);
         if (own == length && memcmp(option->name, name, length) == 0)
@@ -265,16 +258,28 @@ static const struct uvh_option *find_by_name(const char *name, size_t length, bo
     return NULL;
 }
 
-static const struct uvh_option *find_by_letter(char letter)
+static const struct uvh_option *find_by_letter(const struct parser *parser, char letter)
 {
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
-        if (uvh_option_table[i].name != NULL && uvh_option_table[i].letter == letter)
+        if (is_offered(parser, &uvh_option_table[i]) && uvh_option_table[i].letter == letter)
             return &uvh_option_table[i];
     }
     return NULL;
 }
 
-static const char serve_help[] = "uvhttp serve --help";
+/* What is asked for instead of serving. */
+static bool read_action(struct parser *parser, const char *name)
+{
+    if (strcmp(name, "help") == 0)
+        parser->options->help = true;
+    else if (strcmp(name, "print-config") == 0 && parser->command != UVH_COMMAND_CHECK)
+        parser->options->print_config = true;
+    else if (strcmp(name, "test") == 0 && parser->command == UVH_COMMAND_RUN)
+        parser->options->test = true;
+    else
+        return false;
+    return true;
+}
 
 /* "--name", "--name=VALUE" or "--name VALUE"; `*used` becomes the number of arguments taken. */
 static int read_long(struct parser *parser, int count, char **arguments, int *used)
@@ -283,23 +288,21 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
     size_t length = strcspn(name, "=");
     bool has_value = name[length] == '=';
     *used = 1;
-    if (strcmp(name, "help") == 0) {
-        parser->options->help = true;
+    if (read_action(parser, name))
         return UVH_EXIT_OK;
-    }
     bool negated;
-    const struct uvh_option *option = find_by_name(name, length, &negated);
+    const struct uvh_option *option = find_by_name(parser, name, length, &negated);
     if (option == NULL)
-        return usage_error(serve_help, "there is no option '--%.*s'", (int)length, name);
+        return usage_error(parser, "there is no option '--%.*s'", (int)length, name);
     if (!takes_value(option)) {
         if (has_value)
-            return usage_error(serve_help, "option '--%.*s' takes no value", (int)length, name);
+            return usage_error(parser, "option '--%.*s' takes no value", (int)length, name);
         return apply(parser, option, negated ? "off" : "on", false);
     }
     if (has_value)
         return apply(parser, option, name + length + 1, false);
     if (count < 2)
-        return usage_error(serve_help, "option '--%s' needs a value (%s)", option->name, option->value);
+        return usage_error(parser, "option '--%s' needs a value (%s)", option->name, option->value);
     *used = 2;
     return apply(parser, option, arguments[1], false);
 }
@@ -313,14 +316,18 @@ static int read_letters(struct parser *parser, int count, char **arguments, int 
             parser->options->help = true;
             return UVH_EXIT_OK;
         }
-        const struct uvh_option *option = find_by_letter(*c);
+        if (*c == 't' && parser->command == UVH_COMMAND_RUN) {
+            parser->options->test = true;
+            continue;
+        }
+        const struct uvh_option *option = find_by_letter(parser, *c);
         if (option == NULL)
-            return usage_error(serve_help, "there is no option '-%c'", *c);
+            return usage_error(parser, "there is no option '-%c'", *c);
         if (takes_value(option)) {
             if (c[1] != '\0')
                 return apply(parser, option, c + 1, false);
             if (count < 2)
-                return usage_error(serve_help, "option '-%c' needs a value (%s)", *c, option->value);
+                return usage_error(parser, "option '-%c' needs a value (%s)", *c, option->value);
             *used = 2;
             return apply(parser, option, arguments[1], false);
         }
@@ -335,7 +342,9 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
 {
     struct uvh_options *options = parser->options;
     bool only_folders = false; /* after "--" */
-    bool root_given = false;
+    bool serve = parser->command == UVH_COMMAND_SERVE;
+    options->root = NULL;
+    options->from_file = !serve;
     for (int i = 0, used = 1; i < count; i += used) {
         const char *argument = arguments[i];
         int code = UVH_EXIT_OK;
@@ -346,16 +355,21 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
             code = read_long(parser, count - i, arguments + i, &used);
         } else if (!only_folders && argument[0] == '-' && argument[1] != '\0') {
             code = read_letters(parser, count - i, arguments + i, &used);
-        } else if (root_given) {
-            code = usage_error(serve_help, "one folder can be served, but '%s' and '%s' are given",
+        } else if (options->root != NULL) {
+            code = usage_error(parser,
+                               serve ? "one folder can be served, but '%s' and '%s' are given"
+                                     : "one configuration is read, but '%s' and '%s' are given",
                                options->root, argument);
         } else {
             options->root = argument;
-            root_given = true;
         }
         if (code != UVH_EXIT_OK || options->help)
             return code;
     }
+    if (options->root == NULL && serve)
+        options->root = ".";
+    if (options->root == NULL)
+        return usage_error(parser, "a configuration file is missing");
     return UVH_EXIT_OK;
 }
 
@@ -363,13 +377,11 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
 static const struct uvh_option *find_by_field(const char *field, size_t length)
 {
     for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
-        const char *name = uvh_option_table[i].name;
-        if (name == NULL || strlen(name) != length)
+        char key[UVH_OPTIONS_VARIABLE_SIZE];
+        if (uvh_option_table[i].name == NULL)
             continue;
-        size_t same = 0;
-        while (same < length && (field[same] == '_' ? '-' : field[same]) == name[same])
-            same++;
-        if (same == length)
+        uvh_options_key(&uvh_option_table[i], key);
+        if (strlen(key) == length && memcmp(key, field, length) == 0)
             return &uvh_option_table[i];
     }
     return NULL;
@@ -386,7 +398,7 @@ static int check_config(const struct parser *parser)
     if (source != NULL && source->text != NULL)
         print_origin(option, source->from_environment);
     else
-        fputs("uvhttp: ", stderr);
+        fprintf(stderr, "%s: ", parser->command == UVH_COMMAND_SERVE ? "uvhttp" : parser->options->root);
     fprintf(stderr, "%s\n", message);
     return UVH_EXIT_FAILED;
 }
@@ -397,7 +409,6 @@ bool uvh_options_init(struct uvh_options *options)
     if (defaults == NULL)
         return false;
     *options = (struct uvh_options){
-        .root = ".",
         .port = 8080,
         .files = {.listing = true},
         .config = *defaults,
@@ -409,9 +420,15 @@ bool uvh_options_init(struct uvh_options *options)
     return true;
 }
 
-int uvh_options_parse(struct uvh_options *options, int count, char **arguments)
+int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int count, char **arguments)
 {
-    struct parser parser = {.options = options};
+    struct parser parser = {.options = options, .command = command};
+    return read_arguments(&parser, count, arguments);
+}
+
+int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int count, char **arguments)
+{
+    struct parser parser = {.options = options, .command = command};
     int code = read_environment(&parser);
     if (code == UVH_EXIT_OK)
         code = read_arguments(&parser, count, arguments);

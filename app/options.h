@@ -1,4 +1,5 @@
-/* What the user asked `uvhttp serve` for, from flags and environment. A flag wins over its environment variable. */
+/* What the user asked `uvhttp serve` or `uvhttp run` for, from flags and environment. A flag wins over its environment variable,
+ * and both over what stood in the options before, which for `run` is what its file says. */
 #ifndef UVH_APP_OPTIONS_H
 #define UVH_APP_OPTIONS_H
 
@@ -13,14 +14,25 @@
 enum { UVH_EXIT_OK = 0, UVH_EXIT_FAILED = 1, UVH_EXIT_USAGE = 2 };
 
 struct uvh_options {
-    const char *root; /* as given */
-    size_t port;      /* of addresses given without one */
+    const char
+        *root;   /* the folder, or the configuration file of `run` and `check`, as given; NULL: none was */
+    size_t port; /* of addresses given without one */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;          /* 0: every IPv4 address */
     uvhttp_static_config_t files; /* `root` unset */
     uvhttp_config_t config;       /* `log` unset */
     uvhttp_log_level_t log_level;
-    bool help; /* --help was given; the rest is not complete */
+    bool from_file; /* `root` is a configuration file */
+    bool help;      /* --help was given; the rest is not complete */
+    bool print_config;
+    bool test; /* only look whether the file is right */
+};
+
+/* What a command of the program takes. */
+enum uvh_command {
+    UVH_COMMAND_SERVE, /* every option, and a folder */
+    UVH_COMMAND_RUN,   /* those that are not about files, -t, and a file */
+    UVH_COMMAND_CHECK  /* the same */
 };
 
 /* Every default. False when memory ran out. */
@@ -28,9 +40,18 @@ bool uvh_options_init(struct uvh_options *options);
 
 /* Reads the environment, then `arguments` (without program and command name), which the options go on pointing into.
  * UVH_EXIT_OK, or an exit code after a message was printed. */
-int uvh_options_parse(struct uvh_options *options, int count, char **arguments);
+int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int count, char **arguments);
+
+/* The arguments alone, for what has to be known before a file is read. */
+int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int count, char **arguments);
+
+/* True, or false when `text` is neither "on", "yes", "true", "1" nor the opposite of one. */
+bool uvh_options_switch(const char *text, bool *on);
 
 #define UVH_OPTIONS_VARIABLE_SIZE 64
+
+/* The key of an option in a configuration file, and the field of a limit: "max-connections" gives "max_connections". */
+void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE]);
 
 /* The environment variable of an option: "max-connections" gives "UVHTTP_MAX_CONNECTIONS". */
 void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE]);

@@ -4,8 +4,10 @@ set(UVHTTP_BIN_DIR ${CMAKE_BINARY_DIR}/dist/bin)
 
 file(GLOB app_sources CONFIGURE_DEPENDS app/*.c)
 if(app_sources)
+    # For the configuration of `uvhttp run`; the library needs none.
+    uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
     add_executable(uvhttp_program ${app_sources})
-    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static)
+    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBYAML)
     set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
 endif()
 

@@ -73,10 +73,10 @@ def folder_of(path):
 
 
 def resolve(path, name, files):
-    """The project file that an include names, or None: <uvhttp/...>, from src/, and outside src/ also from nearby."""
+    """The project file that an include names, or None: <uvhttp/...>, from src/, and outside src/ also from nearby or from the root."""
     places = [f"src/{name}", f"include/{name}"]
     if path.parts[0] != "src":
-        places += [f"{path.parent.as_posix()}/{name}", f"{path.parts[0]}/{name}"]
+        places += [f"{path.parent.as_posix()}/{name}", f"{path.parts[0]}/{name}", name]
     return next((place for place in places if place in files), None)
 
 

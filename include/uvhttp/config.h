@@ -1,7 +1,13 @@
 /* The configuration of a server: a plain struct, every number of it in the limits table of docs/limits.md.
  *
  * Take the defaults with uvhttp_config_new, change what you need, hand it to uvhttp_server_new_with (which copies it), and
- * free it. A value out of range is refused when the server listens, with a message that names field, value and range. */
+ * free it. A value out of range is refused when the server listens, with a message that names field, value and range.
+ *
+ * Numbers can be set by their names from text as well, for configuration files, flags and the environment:
+ *
+ *     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+ *     if (uvhttp_config_set(config, "keep_alive_timeout", "2min", message, sizeof(message)) != 0)
+ *         fprintf(stderr, "%s\n", message); */
 #ifndef UVHTTP_CONFIG_H
 #define UVHTTP_CONFIG_H
 
@@ -63,6 +69,48 @@ UVHTTP_EXPORT void uvhttp_config_free(uvhttp_config_t *config);
 /* 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes ("max_connections is 0; allowed are 1 to
  * 10000000 connections"). Any thread. */
 UVHTTP_EXPORT int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size);
+
+/* ---- By name ---- */
+
+/* Bytes that hold every message of this header whose texts are of a usual length; a longer one is cut. */
+#define UVHTTP_CONFIG_MESSAGE_SIZE 256
+
+/* A row of the limits table: a number of uvhttp_config_t, and what docs/limits.md says of it. */
+typedef struct uvhttp_limit {
+    const char *name; /* of the field: "max_connections" */
+    const char *unit; /* "seconds", "bytes", "connections", ... */
+    const char *help; /* a few words: "connections open at once; more get 503" */
+    uint64_t preset;  /* the default */
+    uint64_t min, max;
+    int status; /* what a client gets beyond it; 0: none, or closed without an answer */
+} uvhttp_limit_t;
+
+/* The row at `index` (0-based, in the order of the struct), NULL past the last. Static. Any thread. */
+UVHTTP_EXPORT const uvhttp_limit_t *uvhttp_config_limit(size_t index);
+
+/* The number called `name`. Errors: UVHTTP_EINVAL (none is called so; `*value` stays). Any thread. */
+UVHTTP_EXPORT int uvhttp_config_get(const uvhttp_config_t *config, const char *name, size_t *value);
+
+/* Sets the number called `name` from text, see uvhttp_config_parse, when it is in range. 0, or with a NUL-terminated message of at most
+ * `size` bytes and nothing changed: UVHTTP_EINVAL (no number is called so), UVHTTP_ECONFIG ("max_connections: '10k' is not a
+ * number; allowed are 1 to 10000000 connections"; "max_connections is 0; allowed are ..."). What several numbers ask of each other
+ * is for uvhttp_config_check. Any thread, one at a time for one config. */
+UVHTTP_EXPORT int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text,
+                                    char *message, size_t size);
+
+/* Sets every number for which the environment has a variable: with the prefix "UVHTTP_" max_connections is UVHTTP_MAX_CONNECTIONS. An empty
+ * variable counts as absent. 0, or at the first that is refused UVHTTP_ECONFIG with a message as above behind its name ("UVHTTP_BODY_TIMEOUT: ...");
+ * UVHTTP_EINVAL for a prefix of more than 64 bytes. While no other thread changes the environment. */
+UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *message,
+                                         size_t size);
+
+/* Reads a number as it is written for a field of that unit: decimal digits, and directly behind them, or behind one space,
+ *     bytes          nothing or B, K or KiB (1,024), M or MiB, G or GiB; in capitals or small letters
+ *     seconds        nothing or s, m or min, h, d
+ *     milliseconds   nothing or ms, s, m or min, h, d
+ *     others         nothing
+ * What is too large for size_t becomes SIZE_MAX, which no range allows. Errors: UVHTTP_EINVAL (anything else; `*value` stays). Any thread. */
+UVHTTP_EXPORT int uvhttp_config_parse(const char *text, const char *unit, size_t *value);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* Defaults and range checks of the configuration, both from the limits table. */
+/* Defaults, range checks and the listing of the configuration, all from the limits table. */
 #include <uvhttp/config.h>
 
 #include <stdint.h>
@@ -7,27 +7,24 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "server/config_field.h"
 #include "server/limits.h"
 
-struct limit {
-    const char *name;
-    size_t offset; /* in uvhttp_config_t */
-    uint64_t preset, min, max;
-    const char *unit;
-};
-
-#define LIMIT_ROW(field, preset, min, max, unit, status) \
-    {#field, offsetof(uvhttp_config_t, field), preset, min, max, unit},
-static const struct limit limits[] = {UVH_LIMITS(LIMIT_ROW)};
+#define LIMIT_ROW(field, preset, min, max, unit, status, help) {#field, unit, help, preset, min, max, status},
+static const uvhttp_limit_t limits[] = {UVH_LIMITS(LIMIT_ROW)};
 #undef LIMIT_ROW
+
+#define LIMIT_OFFSET(field, preset, min, max, unit, status, help) offsetof(uvhttp_config_t, field),
+static const size_t offsets[] = {UVH_LIMITS(LIMIT_OFFSET)};
+#undef LIMIT_OFFSET
 
 /* A number without a row would have no default, no range and no test. */
 _Static_assert(sizeof(limits) / sizeof(limits[0]) * sizeof(size_t) == offsetof(uvhttp_config_t, allocator),
                "every number of uvhttp_config_t stands in the limits table");
 
-static size_t *value_of(uvhttp_config_t *config, const struct limit *limit)
+static size_t *value_of(uvhttp_config_t *config, size_t index)
 {
-    return (size_t *)(void *)((char *)config + limit->offset);
+    return (size_t *)(void *)((char *)config + offsets[index]);
 }
 
 uvhttp_config_t *uvhttp_config_new(void)
@@ -36,7 +33,7 @@ uvhttp_config_t *uvhttp_config_new(void)
     if (config == NULL)
         return NULL;
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++)
-        *value_of(config, &limits[i]) = (size_t)limits[i].preset;
+        *value_of(config, i) = (size_t)limits[i].preset;
     config->log_level = UVHTTP_LOG_INFO;
     return config;
 }
@@ -46,15 +43,31 @@ void uvhttp_config_free(uvhttp_config_t *config)
     uvh_free(uvh_alloc_default(), config);
 }
 
+const uvhttp_limit_t *uvhttp_config_limit(size_t index)
+{
+    return index < UVH_COUNT_OF(limits) ? &limits[index] : NULL;
+}
+
+size_t *uvh_config_field(uvhttp_config_t *config, const char *name, const uvhttp_limit_t **row)
+{
+    for (size_t i = 0; i < UVH_COUNT_OF(limits); i++) {
+        if (strcmp(limits[i].name, name) == 0) {
+            *row = &limits[i];
+            return value_of(config, i);
+        }
+    }
+    return NULL;
+}
+
 int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size)
 {
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++) {
-        const struct limit *limit = &limits[i];
-        size_t value = *value_of((uvhttp_config_t *)(uintptr_t)config, limit);
-        if (value >= limit->min && value <= limit->max)
+        const uvhttp_limit_t *row = &limits[i];
+        size_t value = *value_of((uvhttp_config_t *)(uintptr_t)config, i);
+        if (value >= row->min && value <= row->max)
             continue;
-        snprintf(message, size, "%s is %zu; allowed are %llu to %llu %s", limit->name, value,
-                 (unsigned long long)limit->min, (unsigned long long)limit->max, limit->unit);
+        snprintf(message, size, "%s is %zu; allowed are %llu to %llu %s", row->name, value,
+                 (unsigned long long)row->min, (unsigned long long)row->max, row->unit);
         return UVHTTP_ECONFIG;
     }
     if ((unsigned)config->log_level > UVHTTP_LOG_DEBUG) {

@@ -35,7 +35,14 @@ def test_a_missing_library_is_named_by_its_package(tmp_path, present, package):
 def test_a_missing_cmocka_is_named_by_its_package(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
+    module(tmp_path, "yaml-0.1", "0.2.5")
     assert "Debian package: libcmocka-dev" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
+
+
+def test_a_missing_libyaml_is_named_by_its_package(tmp_path):
+    module(tmp_path, "libuv", "1.44.0")
+    module(tmp_path, "libxxhash", "0.8.1")
+    assert "Debian package: libyaml-dev" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
 def test_a_missing_mimalloc_is_named_by_its_package(tmp_path):

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SERVE = "gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libmimalloc-dev".split()
+SERVE = "gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libmimalloc-dev libyaml-dev".split()
 
 
 class System:
@@ -60,8 +60,8 @@ def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
     system = System(tmp_path, SERVE[:-1], user, sudo)
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
-    assert result.stdout == "Installing: libmimalloc-dev\n"
-    assert system.asked.read_text() == "install -y -q --no-remove --no-install-recommends libmimalloc-dev\n"
+    assert result.stdout == "Installing: libyaml-dev\n"
+    assert system.asked.read_text() == "install -y -q --no-remove --no-install-recommends libyaml-dev\n"
 
 
 def test_a_cargo_from_elsewhere_will_do(tmp_path):

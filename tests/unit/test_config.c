@@ -22,7 +22,7 @@ struct limit {
     int status;
 };
 
-#define LIMIT(field, preset, min, max, unit, status) \
+#define LIMIT(field, preset, min, max, unit, status, help) \
     {#field, offsetof(uvhttp_config_t, field), preset, min, max, unit, status},
 static const struct limit limits[] = {UVH_LIMITS(LIMIT)};
 enum { LIMITS = sizeof(limits) / sizeof(limits[0]) };
@@ -113,6 +113,208 @@ static void a_message_is_cut_to_the_room_there_is(void **state)
     uvhttp_config_free(config);
 }
 
+static void the_table_can_be_listed(void **state)
+{
+    (void)state;
+    uvhttp_config_t *config = uvhttp_config_new();
+    size_t count = 0;
+    for (const uvhttp_limit_t *row; (row = uvhttp_config_limit(count)) != NULL; count++) {
+        assert_string_equal(row->name, limits[count].name);
+        assert_string_equal(row->unit, limits[count].unit);
+        assert_int_equal(row->preset, limits[count].preset);
+        assert_int_equal(row->min, limits[count].min);
+        assert_int_equal(row->max, limits[count].max);
+        assert_int_equal(row->status, limits[count].status);
+        assert_true(strlen(row->help) > 10);
+        size_t value;
+        *value_of(config, &limits[count]) = 1000 + count;
+        assert_int_equal(uvhttp_config_get(config, row->name, &value), 0);
+        assert_int_equal(value, 1000 + count);
+    }
+    assert_int_equal(count, LIMITS);
+    assert_null(uvhttp_config_limit(SIZE_MAX));
+    size_t untouched = 7;
+    assert_int_equal(uvhttp_config_get(config, "max_connection", &untouched), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_config_get(config, "", &untouched), UVHTTP_EINVAL);
+    assert_int_equal(untouched, 7);
+    uvhttp_config_free(config);
+}
+
+static void every_number_can_be_set_by_name_within_its_range(void **state)
+{
+    (void)state;
+    uvhttp_config_t *config = uvhttp_config_new();
+    for (size_t i = 0; i < LIMITS; i++) {
+        char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "untouched";
+        char text[32];
+        const unsigned long long ends[] = {limits[i].min, limits[i].max};
+        for (size_t end = 0; end < 2; end++) {
+            snprintf(text, sizeof(text), "%llu", ends[end]);
+            assert_int_equal(uvhttp_config_set(config, limits[i].name, text, message, sizeof(message)), 0);
+            assert_int_equal(*value_of(config, &limits[i]), ends[end]);
+        }
+        assert_string_equal(message, "untouched");
+        const char *beyond[] = {text, "99999999999999999999999"};
+        snprintf(text, sizeof(text), "%llu", limits[i].min > 0 ? limits[i].min - 1 : limits[i].max + 1);
+        for (size_t k = 0; k < 2; k++) {
+            char expected[256];
+            snprintf(expected, sizeof(expected), "%s is %s; allowed are %llu to %llu %s", limits[i].name,
+                     beyond[k], limits[i].min, limits[i].max, limits[i].unit);
+            assert_int_equal(uvhttp_config_set(config, limits[i].name, beyond[k], message, sizeof(message)),
+                             UVHTTP_ECONFIG);
+            assert_string_equal(message, expected);
+            assert_int_equal(*value_of(config, &limits[i]), limits[i].max);
+        }
+    }
+    uvhttp_config_free(config);
+}
+
+static void numbers_have_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *unit;
+        size_t value;
+    } good[] = {
+        {"0",                    "bytes",        0                  },
+        {"65536",                "bytes",        65536              },
+        {"007",                  "bytes",        7                  },
+        {"12b",                  "bytes",        12                 },
+        {"64K",                  "bytes",        65536              },
+        {"64k",                  "bytes",        65536              },
+        {"64KiB",                "bytes",        65536              },
+        {"64 KiB",               "bytes",        65536              },
+        {"3mib",                 "bytes",        3 << 20            },
+        {"3M",                   "bytes",        3 << 20            },
+        {"2G",                   "bytes",        (size_t)2 << 30    },
+        {"2GIB",                 "bytes",        (size_t)2 << 30    },
+        {"18446744073709551615", "bytes",        SIZE_MAX           },
+        {"18446744073709551616", "bytes",        SIZE_MAX           },
+        {"17179869184G",         "bytes",        SIZE_MAX           },
+        {"17179869183G",         "bytes",        17179869183u << 30u},
+        {"90",                   "seconds",      90                 },
+        {"90s",                  "seconds",      90                 },
+        {"2min",                 "seconds",      120                },
+        {"2m",                   "seconds",      120                },
+        {"2 h",                  "seconds",      7200               },
+        {"1d",                   "seconds",      86400              },
+        {"1500ms",               "milliseconds", 1500               },
+        {"5",                    "milliseconds", 5                  },
+        {"5s",                   "milliseconds", 5000               },
+        {"1min",                 "milliseconds", 60000              },
+        {"1m",                   "milliseconds", 60000              },
+        {"1h",                   "milliseconds", 3600000            },
+        {"1d",                   "milliseconds", 86400000           },
+        {"12",                   "fields",       12                 },
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        size_t value = 1;
+        assert_int_equal(uvhttp_config_parse(good[i].text, good[i].unit, &value), 0);
+        assert_true(value == good[i].value);
+    }
+    static const char *const bad[][2] = {
+        {"",       "bytes"       },
+        {" 1",     "bytes"       },
+        {"1 ",     "bytes"       },
+        {"1  K",   "bytes"       },
+        {"+1",     "bytes"       },
+        {"-1",     "bytes"       },
+        {"0x10",   "bytes"       },
+        {"1.5K",   "bytes"       },
+        {"1KB",    "bytes"       },
+        {"1T",     "bytes"       },
+        {"1s",     "bytes"       },
+        {"1Ki",    "bytes"       },
+        {"1Kib1",  "bytes"       },
+        {"K",      "bytes"       },
+        {"1M",     "seconds"     },
+        {"1ms",    "seconds"     },
+        {"1S",     "seconds"     },
+        {"1K",     "seconds"     },
+        {"1min 1", "seconds"     },
+        {"1MS",    "milliseconds"},
+        {"10k",    "connections" },
+        {"1s",     "connections" },
+        {"1\n",    "fields"      },
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        size_t value = 4711;
+        assert_int_equal(uvhttp_config_parse(bad[i][0], bad[i][1], &value), UVHTTP_EINVAL);
+        assert_int_equal(value, 4711);
+    }
+}
+
+static void assert_not_set(const char *name, const char *text, int err, const char *expected)
+{
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvhttp_config_t *config = uvhttp_config_new();
+    uvhttp_config_t before = *config;
+    assert_int_equal(uvhttp_config_set(config, name, text, message, sizeof(message)), err);
+    assert_string_equal(message, expected);
+    assert_memory_equal(config, &before, sizeof(before));
+    uvhttp_config_free(config);
+}
+
+static void what_cannot_be_set_is_told_with_what_can(void **state)
+{
+    (void)state;
+    assert_not_set("max_conections", "1", UVHTTP_EINVAL, "there is no limit 'max_conections'");
+    assert_not_set("max_connections", "10k", UVHTTP_ECONFIG,
+                   "max_connections: '10k' is not a number; allowed are 1 to 10000000 connections");
+    assert_not_set("body_timeout", "1ms", UVHTTP_ECONFIG,
+                   "body_timeout: '1ms' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 "
+                   "seconds");
+    assert_not_set("body_timeout", "2d", UVHTTP_ECONFIG,
+                   "body_timeout is 2d; allowed are 1 to 86400 seconds");
+    assert_not_set(
+        "max_target_size", "", UVHTTP_ECONFIG,
+        "max_target_size: '' is not a size (such as 65536, 64K or 64KiB); allowed are 16 to 1048576 "
+        "bytes");
+    char longest[1000];
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvhttp_config_t *config = uvhttp_config_new();
+    assert_int_equal(uvhttp_config_set(config, "write_backlog", longest, message, sizeof(message)),
+                     UVHTTP_ECONFIG);
+    assert_true(strlen(message) < sizeof(message) - 1);
+    assert_non_null(strstr(message, "; allowed are 1024 to 1073741824 bytes"));
+    uvhttp_config_free(config);
+}
+
+static void the_environment_sets_what_it_names(void **state)
+{
+    (void)state;
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "untouched";
+    uvhttp_config_t *config = uvhttp_config_new();
+    assert_int_equal(uvhttp_config_from_env(config, "SHOP_", message, sizeof(message)), 0);
+    assert_int_equal(config->max_connections, 10000);
+    setenv("SHOP_MAX_CONNECTIONS", "12", 1);
+    setenv("SHOP_BUFFER_SIZE", "128KiB", 1);
+    setenv("SHOP_BODY_TIMEOUT", "", 1); /* as good as absent */
+    setenv("SHOP_max_target_size", "20", 1);
+    assert_int_equal(uvhttp_config_from_env(config, "SHOP_", message, sizeof(message)), 0);
+    assert_string_equal(message, "untouched");
+    assert_int_equal(config->max_connections, 12);
+    assert_int_equal(config->buffer_size, 131072);
+    assert_int_equal(config->body_timeout, 30);
+    assert_int_equal(config->max_target_size, 8192);
+    assert_int_equal(uvhttp_config_from_env(config, "OTHER_", message, sizeof(message)), 0);
+    setenv("SHOP_BODY_TIMEOUT", "0", 1);
+    assert_int_equal(uvhttp_config_from_env(config, "SHOP_", message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_string_equal(message, "SHOP_BODY_TIMEOUT: body_timeout is 0; allowed are 1 to 86400 seconds");
+    char prefix[66];
+    memset(prefix, 'A', sizeof(prefix));
+    prefix[65] = '\0';
+    assert_int_equal(uvhttp_config_from_env(config, prefix, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_config_from_env(config, prefix + 1, message, sizeof(message)), 0);
+    static const char *const names[] = {"SHOP_MAX_CONNECTIONS", "SHOP_BUFFER_SIZE", "SHOP_BODY_TIMEOUT",
+                                        "SHOP_max_target_size"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
+    uvhttp_config_free(config);
+}
+
 static char *read_page(void)
 {
     FILE *file = fopen(UVHTTP_TESTS_DIR "/../docs/limits.md", "rb");
@@ -157,6 +359,11 @@ int main(void)
         cmocka_unit_test(every_value_beyond_its_range_is_refused_by_name),
         cmocka_unit_test(a_buffer_holds_two_heads_and_two_trailer_sections),
         cmocka_unit_test(a_message_is_cut_to_the_room_there_is),
+        cmocka_unit_test(the_table_can_be_listed),
+        cmocka_unit_test(every_number_can_be_set_by_name_within_its_range),
+        cmocka_unit_test(numbers_have_units),
+        cmocka_unit_test(what_cannot_be_set_is_told_with_what_can),
+        cmocka_unit_test(the_environment_sets_what_it_names),
         cmocka_unit_test(the_page_about_limits_says_what_the_table_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

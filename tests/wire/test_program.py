@@ -162,8 +162,9 @@ BAD_VALUES = [
     ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
     ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
     ("max-connections", "many", "'many' is not a number; allowed are 1 to"),
-    ("max-header-size", "x", "'x' is not a size; allowed are"),
-    ("keep-alive-timeout", "1h", "'1h' is not a number; allowed are 1 to 86400 seconds"),
+    ("max-header-size", "x", "'x' is not a size (such as 65536, 64K or 64KiB); allowed are"),
+    ("keep-alive-timeout", "1w", "'1w' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 seconds"),
+    ("keep-alive-timeout", "2d", "keep_alive_timeout is 2d; allowed are 1 to 86400 seconds"),
 ]
 
 

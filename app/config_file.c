@@ -1,0 +1,265 @@
+/* Reads a configuration file: the keys of its top and of everything but the sites. Guarantees that nothing in it is ignored: a key that does
+ * not exist and a value that cannot be meant are problems, and all of them are told together. Called by run.c. */
+#include "config_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config_site.h"
+
+static const char *limit_name(size_t index, const void *arg)
+{
+    (void)arg;
+    const uvhttp_limit_t *limit = uvhttp_config_limit(index);
+    return limit == NULL ? NULL : limit->name;
+}
+
+/* Every limit by its name, as the library has them. */
+static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const struct uvh_config_key none[] = {
+        {NULL, NULL}
+    };
+    struct uvh_setup *setup = into;
+    if (value->kind != UVH_YAML_MAP) {
+        uvh_config_read_map(reader, value, "server", none, into);
+        return;
+    }
+    for (const struct uvh_yaml_node *one = value->first; one != NULL; one = one->next) {
+        char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+        size_t known;
+        if (uvhttp_config_get(&setup->config, one->key->text, &known) != 0) {
+            uvh_config_refuse_key(reader, one->key, "server", limit_name, NULL);
+            continue;
+        }
+        const char *text = uvh_config_text(reader, one);
+        if (text != NULL &&
+            uvhttp_config_set(&setup->config, one->key->text, text, message, sizeof(message)) != 0)
+            uvh_problems_add(reader->problems, one->mark, "%s", message);
+    }
+}
+
+static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct uvh_setup *setup = into;
+    struct uvh_text_list list = {.count = 0};
+    uvh_config_read_texts(reader, value, &list);
+    if (value->kind == UVH_YAML_LIST && value->count == 0)
+        uvh_problems_add(reader->problems, value->mark, "listen is an empty list, so nobody could connect");
+    if (list.count > UVH_OPTIONS_LISTEN_MAX) {
+        uvh_problems_add(reader->problems, value->mark, "too many addresses; allowed are %d",
+                         UVH_OPTIONS_LISTEN_MAX);
+        return;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        const char *text = list.items[i].text;
+        if (!uvh_address_parse(text, strlen(text), &setup->listen[i]))
+            uvh_problems_add(reader->problems, list.items[i].mark,
+                             "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
+                             "brackets or localhost, each with or without :PORT (0 to 65535)",
+                             text);
+    }
+    setup->listen_count = list.count;
+}
+
+static void read_level(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const char *const words[] = {"error", "warning", "info", "debug"};
+    int level = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    if (level >= 0)
+        ((struct uvh_setup *)into)->log_level = (uvhttp_log_level_t)level;
+}
+
+static void read_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const struct uvh_config_key keys[] = {
+        {"level", read_level},
+        {NULL,    NULL      }
+    };
+    uvh_config_read_map(reader, value, "log", keys, into);
+}
+
+static void read_access_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct uvh_setup *setup = into;
+    bool output = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "-") == 0;
+    const char *path = output ? value->text : uvh_config_path(reader, value);
+    setup->access_path = (struct uvh_text){path, value->mark};
+}
+
+static void read_access_format(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
+{
+    static const char *const words[] = {"common", "combined", "json"};
+    int format = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    if (format >= 0)
+        ((struct uvh_setup *)into)->access_log.format = (uvhttp_access_format_t)format;
+}
+
+static void read_access_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                void *into)
+{
+    ((struct uvh_setup *)into)->access_log.pattern = uvh_config_text(reader, value);
+}
+
+static void read_access_buffer(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
+{
+    uvh_config_read_number(reader, value, "bytes", 65536, (size_t)1 << 30,
+                           &((struct uvh_setup *)into)->access_log.buffer_size);
+}
+
+static void read_access_flush(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    uvh_config_read_number(reader, value, "milliseconds", 1, 60000,
+                           &((struct uvh_setup *)into)->access_log.flush_ms);
+}
+
+static void read_access_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const struct uvh_config_key keys[] = {
+        {"path",        read_access_path   },
+        {"format",      read_access_format },
+        {"pattern",     read_access_pattern},
+        {"buffer_size", read_access_buffer },
+        {"flush_ms",    read_access_flush  },
+        {NULL,          NULL               }
+    };
+    struct uvh_setup *setup = into;
+    if (value->kind == UVH_YAML_SCALAR && !value->nothing) {
+        read_access_path(reader, value, into);
+    } else if (uvh_config_read_map(reader, value, "access_log", keys, into) &&
+               setup->access_path.text == NULL) {
+        uvh_problems_add(reader->problems, value->mark,
+                         "access_log needs a 'path'; \"-\" is standard output");
+    }
+}
+
+static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    const char *path = uvh_config_text(reader, value);
+    ((struct uvh_setup *)into)->metrics = (struct uvh_text){path, value->mark};
+}
+
+static bool init_setup(struct uvh_setup *setup)
+{
+    struct uvh_options defaults;
+    if (!uvh_options_init(&defaults))
+        return false;
+    *setup = (struct uvh_setup){.config = defaults.config, .log_level = defaults.log_level};
+    return true;
+}
+
+bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size, const char *folder,
+                          uvh_variable_cb variable, struct uvh_problems *problems)
+{
+    static const struct uvh_config_key keys[] = {
+        {"server",     read_server             },
+        {"listen",     read_listen             },
+        {"log",        read_log                },
+        {"access_log", read_access_log         },
+        {"metrics",    read_metrics            },
+        {"sites",      uvh_config_site_read_all},
+        {NULL,         NULL                    }
+    };
+    file->yaml = (struct uvh_yaml){.root = NULL};
+    if (!init_setup(&file->setup)) {
+        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+        return false;
+    }
+    if (!uvh_yaml_read(&file->yaml, bytes, size, problems) || !uvh_expand(&file->yaml, variable, problems))
+        return false;
+    struct uvh_config_reader reader = {
+        .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .folder = folder};
+    const struct uvh_yaml_node *root = file->yaml.root;
+    uvh_config_read_map(&reader, root, "a configuration", keys, &file->setup);
+    if (problems->count == 0 && file->setup.site_count == 0)
+        uvh_problems_add(problems, root->mark, "there are no 'sites', so nothing would be served");
+    return problems->count == 0;
+}
+
+/* All of a file, and one byte more than is allowed of a larger one; NULL with errno set. */
+static char *read_all(int descriptor, size_t *size)
+{
+    const size_t room = UVH_YAML_SIZE_MAX + 1;
+    char *bytes = malloc(room);
+    if (bytes == NULL)
+        return NULL;
+    *size = 0;
+    while (*size < room) {
+        ssize_t length = read(descriptor, bytes + *size, room - *size);
+        if (length == 0)
+            return bytes;
+        if (length > 0) {
+            *size += (size_t)length;
+        } else if (errno != EINTR) {
+            free(bytes);
+            return NULL;
+        }
+    }
+    return bytes;
+}
+
+static const char *reason_of(int number)
+{
+    switch (number) {
+    case ENOENT:
+        return "this file does not exist";
+    case EISDIR:
+        return "this is a folder; name the configuration file in it";
+    case EACCES:
+        return "there is no permission to read this file";
+    default:
+        return strerror(number);
+    }
+}
+
+/* The folder of a file as an absolute path, for messages and printed configurations that mean the same from anywhere. */
+static bool find_folder(const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    char given[PATH_MAX];
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    if (length >= sizeof(given))
+        return false;
+    memcpy(given, path, length);
+    given[length] = '\0';
+    return realpath(length == 0 ? "." : given, folder) != NULL;
+}
+
+static const char *variable_of(const char *name)
+{
+    return getenv(name);
+}
+
+bool uvh_config_file_load(struct uvh_config_file *file, const char *path, struct uvh_problems *problems)
+{
+    *file = (struct uvh_config_file){.yaml = {.root = NULL}};
+    const struct uvh_mark whole = {0, 0};
+    bool input = strcmp(path, "-") == 0;
+    int descriptor = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    size_t size = 0;
+    char *bytes = descriptor < 0 ? NULL : read_all(descriptor, &size);
+    if (bytes == NULL)
+        uvh_problems_add(problems, whole, "%s", reason_of(errno));
+    if (descriptor >= 0 && !input)
+        close(descriptor);
+    char folder[PATH_MAX];
+    bool right = false;
+    if (bytes != NULL && !find_folder(input ? "" : path, folder))
+        uvh_problems_add(problems, whole, "its folder cannot be found: %s", strerror(errno));
+    else if (bytes != NULL)
+        right = uvh_config_file_read(file, bytes, size, folder, variable_of, problems);
+    free(bytes);
+    return right;
+}
+
+void uvh_config_file_release(struct uvh_config_file *file)
+{
+    uvh_yaml_release(&file->yaml);
+}

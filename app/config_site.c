@@ -1,0 +1,350 @@
+/* Reads the sites of a configuration file: hosts, fields, routes. What a route answers with decides which keys it may have. Called by
+ * config_file.c. */
+#include "config_site.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define HOSTS_MAX 10000 /* of all sites together */
+
+/* A route and what stands in it. */
+struct route_reader {
+    struct uvh_setup_route *route;
+    const struct uvh_yaml_node *answers[3]; /* the values of 'static', 'redirect' and 'respond' */
+    size_t answer_count;
+    const struct uvh_yaml_node *status; /* that of 'status' */
+    const struct uvh_yaml_node *files;  /* the first that belongs to 'static' alone */
+};
+
+static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->route->path = (struct uvh_text){uvh_config_text(reader, value), value->mark};
+}
+
+static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    uvh_config_read_texts(reader, value, &read->route->methods);
+    if (value->kind == UVH_YAML_LIST && value->count == 0)
+        uvh_problems_add(reader->problems, value->mark,
+                         "methods is an empty list; leave it out for the usual ones");
+}
+
+static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    uvh_config_read_fields(reader, value, &read->route->headers);
+}
+
+static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->answers[read->answer_count++] = value;
+    read->route->kind = UVH_ROUTE_STATIC;
+    read->route->root = (struct uvh_text){uvh_config_path(reader, value), value->mark};
+}
+
+/* Those of uvhttp_static_config_t, with the ranges that the options of `serve` have. */
+static void read_file_option(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                             const struct uvh_option *option, uvhttp_static_config_t *files)
+{
+    void *field = (char *)files + (option->offset - offsetof(struct uvh_options, files));
+    const char *text = option->kind == UVH_OPTION_TEXT || option->kind == UVH_OPTION_SWITCH
+                           ? uvh_config_text(reader, value)
+                           : NULL;
+    switch (option->kind) {
+    case UVH_OPTION_TEXT:
+        *(const char **)field = text;
+        break;
+    case UVH_OPTION_SWITCH:
+        if (text != NULL && !uvh_options_switch(text, field))
+            uvh_problems_add(reader->problems, value->mark, "%s is '%s'; allowed are true and false",
+                             value->key->text, text);
+        break;
+    case UVH_OPTION_SIZE:
+        uvh_config_read_number(reader, value, "bytes", option->low, option->high, field);
+        break;
+    case UVH_OPTION_NUMBER:
+        uvh_config_read_number(reader, value, "", option->low, option->high, field);
+        break;
+    case UVH_OPTION_LISTEN:
+    case UVH_OPTION_LEVEL:
+        break;
+    }
+}
+
+/* The option of `serve` that is about files and has this key, "cache_memory" for --cache-memory; NULL when there is none. */
+static const struct uvh_option *file_option(const char *wanted)
+{
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        const struct uvh_option *option = &uvh_option_table[i];
+        char key[UVH_OPTIONS_VARIABLE_SIZE];
+        if (option->name == NULL || !option->serve_only)
+            continue;
+        uvh_options_key(option, key);
+        if (strcmp(key, wanted) == 0)
+            return option;
+    }
+    return NULL;
+}
+
+static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->files = value;
+    read_file_option(reader, value, file_option(value->key->text), &read->route->files);
+}
+
+static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->files = value;
+    uvh_config_read_texts(reader, value, &read->route->prewarm);
+}
+
+static const char target_word[] = "{target}";
+
+/* "{target}" stands at the end, and behind something that a client cannot change into another host: a target may begin with "//". */
+static void read_location(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          struct uvh_setup_route *route, const char *text)
+{
+    const char *word = strstr(text, target_word);
+    route->location = text;
+    if (word == NULL)
+        return;
+    size_t length = (size_t)(word - text);
+    if (word[sizeof(target_word) - 1] != '\0' || strspn(text, "/") == length) {
+        uvh_problems_add(
+            reader->problems, value->mark,
+            "{target} is the path and query of the request, and stands at the end of a URL, such as "
+            "https://example.com{target}");
+        return;
+    }
+    char *location = uvh_config_allocate(reader, 1, length + 1);
+    if (location == NULL)
+        return;
+    memcpy(location, text, length);
+    route->location = location;
+    route->with_target = true;
+}
+
+/* Says what is wrong with the value of a field that is sent, if anything is. */
+static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, const char *text)
+{
+    uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
+    int err = check == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(check, "X-Value", text);
+    if (err != 0 || *text == '\0')
+        uvh_problems_add(reader->problems, value->mark, "%s cannot be sent: it %s", value->key->text,
+                         *text == '\0'           ? "is empty"
+                         : err == UVHTTP_EHEADER ? "holds a control character"
+                                                 : uvhttp_strerror(err));
+    uvhttp_prepared_free(check);
+}
+
+static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->answers[read->answer_count++] = value;
+    read->route->kind = UVH_ROUTE_REDIRECT;
+    const char *text = uvh_config_text(reader, value);
+    if (text == NULL)
+        return;
+    check_value(reader, value, text);
+    read_location(reader, value, read->route, text);
+}
+
+static void read_status(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    (void)reader;
+    struct route_reader *read = into;
+    read->status = value;
+}
+
+static void read_respond_status(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                void *into)
+{
+    struct uvh_setup_route *route = into;
+    size_t status = 200;
+    uvh_config_read_number(reader, value, "", 200, 599, &status);
+    route->status = (int)status;
+}
+
+static void read_body(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    ((struct uvh_setup_route *)into)->body = uvh_config_text(reader, value);
+}
+
+static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    const char *text = uvh_config_text(reader, value);
+    if (text != NULL)
+        check_value(reader, value, text);
+    ((struct uvh_setup_route *)into)->type = text;
+}
+
+static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const struct uvh_config_key keys[] = {
+        {"status", read_respond_status},
+        {"body",   read_body          },
+        {"type",   read_type          },
+        {NULL,     NULL               }
+    };
+    struct route_reader *read = into;
+    struct uvh_setup_route *route = read->route;
+    read->answers[read->answer_count++] = value;
+    route->kind = UVH_ROUTE_RESPOND;
+    route->status = 200;
+    uvh_config_read_map(reader, value, "respond", keys, route);
+    if ((route->status == 204 || route->status == 304) && route->body != NULL)
+        uvh_problems_add(reader->problems, value->mark, "an answer with status %d has no body",
+                         route->status);
+    if (route->body != NULL && route->type == NULL)
+        route->type = "text/plain; charset=utf-8";
+}
+
+static void check_status(struct uvh_config_reader *reader, const struct route_reader *read)
+{
+    static const char *const words[] = {"301", "302", "303", "307", "308"};
+    static const int statuses[] = {301, 302, 303, 307, 308};
+    if (read->route->kind != UVH_ROUTE_REDIRECT) {
+        if (read->status != NULL)
+            uvh_problems_add(reader->problems, read->status->key->mark,
+                             "'status' belongs to 'redirect', or into 'respond'");
+        return;
+    }
+    read->route->status = 302;
+    if (read->status == NULL)
+        return;
+    int index = uvh_config_read_word(reader, read->status, words, sizeof(words) / sizeof(words[0]));
+    if (index >= 0)
+        read->route->status = statuses[index];
+}
+
+static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
+                        const struct route_reader *read)
+{
+    const struct uvh_setup_route *route = read->route;
+    if (route->path.mark.line == 0)
+        uvh_problems_add(reader->problems, node->mark, "this route has no 'path'");
+    if (read->answer_count == 0)
+        uvh_problems_add(reader->problems, node->mark,
+                         "this route answers with nothing; it needs 'static', 'redirect' or 'respond'");
+    if (read->answer_count > 1)
+        uvh_problems_add(reader->problems, read->answers[1]->key->mark,
+                         "this route has a '%s' already; it answers with one of them",
+                         read->answers[0]->key->text);
+    if (read->files != NULL && route->kind != UVH_ROUTE_STATIC)
+        uvh_problems_add(reader->problems, read->files->key->mark, "'%s' belongs to 'static'",
+                         read->files->key->text);
+    for (size_t i = 0; i < route->methods.count && route->kind == UVH_ROUTE_STATIC; i++) {
+        if (strcmp(route->methods.items[i].text, "GET") != 0)
+            uvh_problems_add(reader->problems, route->methods.items[i].mark,
+                             "files can be asked for by GET only (and by HEAD, which goes with it)");
+    }
+    check_status(reader, read);
+}
+
+static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
+                       struct uvh_setup_route *route)
+{
+    static const struct uvh_config_key keys[] = {
+        {"path",             read_path    },
+        {"methods",          read_methods },
+        {"headers",          read_headers },
+        {"static",           read_static  },
+        {"index",            read_files   },
+        {"listing",          read_files   },
+        {"hidden",           read_files   },
+        {"cache_memory",     read_files   },
+        {"cache_entries",    read_files   },
+        {"memory_file_size", read_files   },
+        {"revalidate_ms",    read_files   },
+        {"prewarm",          read_prewarm },
+        {"redirect",         read_redirect},
+        {"status",           read_status  },
+        {"respond",          read_respond },
+        {NULL,               NULL         }
+    };
+    struct route_reader read = {.route = route};
+    if (uvh_config_read_map(reader, node, "a route", keys, &read))
+        check_route(reader, node, &read);
+}
+
+static void read_routes(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct uvh_setup_site *site = into;
+    if (!uvh_config_is_list(reader, value))
+        return;
+    site->routes = uvh_config_allocate(reader, value->count, sizeof(*site->routes));
+    if (site->routes == NULL)
+        return;
+    for (const struct uvh_yaml_node *one = value->first; one != NULL; one = one->next)
+        read_route(reader, one, &site->routes[site->route_count++]);
+}
+
+static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct uvh_setup_site *site = into;
+    uvh_config_read_texts(reader, value, &site->hosts);
+    if (value->kind == UVH_YAML_LIST && value->count == 0)
+        uvh_problems_add(reader->problems, value->mark,
+                         "hosts is an empty list; leave it out for the site of all other hosts");
+}
+
+static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const char *const words[] = {"strict", "redirect", "ignore"};
+    int slash = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    if (slash >= 0)
+        ((struct uvh_setup_site *)into)->slash = (uvhttp_slash_t)slash;
+}
+
+static void read_site_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    uvh_config_read_fields(reader, value, &((struct uvh_setup_site *)into)->headers);
+}
+
+static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
+                      struct uvh_setup_site *site)
+{
+    static const struct uvh_config_key keys[] = {
+        {"hosts",   read_hosts       },
+        {"headers", read_site_headers},
+        {"slash",   read_slash       },
+        {"routes",  read_routes      },
+        {NULL,      NULL             }
+    };
+    site->mark = node->mark;
+    bool good = uvh_config_read_map(reader, node, "a site", keys, site);
+    if (good && site->route_count == 0)
+        uvh_problems_add(reader->problems, node->mark, "this site has no 'routes'");
+}
+
+void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct uvh_setup *setup = into;
+    if (!uvh_config_is_list(reader, value))
+        return;
+    setup->sites = uvh_config_allocate(reader, value->count, sizeof(*setup->sites));
+    if (setup->sites == NULL)
+        return;
+    size_t hosts = 0;
+    const struct uvh_setup_site *rest = NULL;
+    for (const struct uvh_yaml_node *one = value->first; one != NULL; one = one->next) {
+        struct uvh_setup_site *site = &setup->sites[setup->site_count++];
+        read_site(reader, one, site);
+        hosts += site->hosts.count;
+        if (site->hosts.count == 0 && rest != NULL)
+            uvh_problems_add(
+                reader->problems, site->mark,
+                "this site has no 'hosts', and that in line %zu has none either; one can be for all "
+                "other hosts",
+                rest->mark.line);
+        else if (site->hosts.count == 0)
+            rest = site;
+    }
+    if (hosts > HOSTS_MAX)
+        uvh_problems_add(reader->problems, value->mark, "there are more than %d hosts", HOSTS_MAX);
+}

@@ -1,0 +1,239 @@
+/* Reads the values of a configuration file and tells, with their places, those that are not what they should be. Called by config_file.c and
+ * config_site.c. */
+#include "config_value.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "suggest.h"
+
+#define SHOWN 80 /* bytes of a value that a message repeats */
+
+static const char *kind_name(const struct uvh_yaml_node *value)
+{
+    switch (value->kind) {
+    case UVH_YAML_LIST:
+        return "a list";
+    case UVH_YAML_MAP:
+        return "a map";
+    case UVH_YAML_SCALAR:
+        break;
+    }
+    return value->nothing ? "nothing" : "a single value";
+}
+
+static void refuse_kind(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        const char *wanted)
+{
+    if (value->key != NULL)
+        uvh_problems_add(reader->problems, value->mark, "'%.*s' is %s here, and %s is needed", SHOWN,
+                         value->key->text, kind_name(value), wanted);
+    else
+        uvh_problems_add(reader->problems, value->mark, "here is %s, and %s is needed", kind_name(value),
+                         wanted);
+}
+
+void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_yaml_node *key,
+                           const char *what, const char *(*name)(size_t index, const void *arg),
+                           const void *arg)
+{
+    const char *near = uvh_suggest(key->text, name, arg);
+    if (near != NULL)
+        uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'; did you mean '%s'?", what, SHOWN,
+                         key->text, near);
+    else
+        uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'", what, SHOWN, key->text);
+}
+
+static const char *key_name(size_t index, const void *arg)
+{
+    return ((const struct uvh_config_key *)arg)[index].name;
+}
+
+bool uvh_config_read_map(struct uvh_config_reader *reader, const struct uvh_yaml_node *map, const char *what,
+                         const struct uvh_config_key *keys, void *into)
+{
+    if (map->kind != UVH_YAML_MAP) {
+        refuse_kind(reader, map, "a map of keys and values");
+        return false;
+    }
+    for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next) {
+        const struct uvh_config_key *key = keys;
+        while (key->name != NULL && strcmp(key->name, value->key->text) != 0)
+            key++;
+        if (key->name != NULL)
+            key->read(reader, value, into);
+        else
+            uvh_config_refuse_key(reader, value->key, what, key_name, keys);
+    }
+    return true;
+}
+
+const char *uvh_config_text(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
+{
+    if (value->kind == UVH_YAML_SCALAR && !value->nothing)
+        return value->text;
+    refuse_kind(reader, value, "a single value");
+    return NULL;
+}
+
+bool uvh_config_is_list(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
+{
+    if (value->kind == UVH_YAML_LIST)
+        return true;
+    refuse_kind(reader, value, "a list");
+    return false;
+}
+
+void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t size)
+{
+    /* A file has at most 1 MiB, so this cannot overflow. */
+    void *memory = uvh_yaml_allocate(reader->yaml, count * size);
+    if (memory == NULL)
+        uvh_problems_add(reader->problems, (struct uvh_mark){0, 0}, "out of memory");
+    return memory;
+}
+
+void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                           struct uvh_text_list *list)
+{
+    const struct uvh_yaml_node *first = value;
+    size_t count = 1;
+    if (value->kind == UVH_YAML_LIST) {
+        first = value->first;
+        count = value->count;
+    }
+    struct uvh_text *items = uvh_config_allocate(reader, count, sizeof(*items));
+    if (items == NULL)
+        return;
+    size_t read = 0;
+    for (const struct uvh_yaml_node *one = first; read < count; one = one->next) {
+        const char *text = uvh_config_text(reader, one);
+        if (text == NULL)
+            return;
+        items[read++] = (struct uvh_text){text, one->mark};
+    }
+    list->items = items;
+    list->count = count;
+}
+
+/* Fields that the answers set themselves; another value would be a second one, or wrong. */
+static bool is_answers_own(const char *name)
+{
+    static const char *const names[] = {"Accept-Ranges", "Content-Range", "Content-Type",
+                                        "ETag",          "Last-Modified", "Location"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcasecmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool check_field(struct uvh_config_reader *reader, uvhttp_prepared_t *check,
+                        const struct uvh_yaml_node *value)
+{
+    const char *name = value->key->text;
+    int err = uvhttp_prepared_add(check, name, value->text);
+    if (err == UVHTTP_EHEADER)
+        uvh_problems_add(
+            reader->problems, value->key->mark,
+            "the field '%.*s' cannot be set: its name is none, or belongs to the server, or its value "
+            "holds a control character",
+            SHOWN, name);
+    else if (err != 0)
+        uvh_problems_add(reader->problems, value->key->mark, "the field '%.*s' cannot be set: %s", SHOWN,
+                         name, uvhttp_strerror(err));
+    else if (is_answers_own(name))
+        uvh_problems_add(reader->problems, value->key->mark,
+                         "the field '%s' belongs to the answers, which set it themselves", name);
+    else
+        return true;
+    return false;
+}
+
+void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            struct uvh_field_list *list)
+{
+    if (value->kind != UVH_YAML_MAP) {
+        refuse_kind(reader, value, "a map of field names and values");
+        return;
+    }
+    struct uvh_field *items = uvh_config_allocate(reader, value->count, sizeof(*items));
+    uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
+    size_t count = 0;
+    if (check == NULL)
+        uvh_problems_add(reader->problems, value->mark, "out of memory");
+    for (const struct uvh_yaml_node *one = value->first; one != NULL && items != NULL && check != NULL;
+         one = one->next) {
+        const char *text = uvh_config_text(reader, one);
+        if (text == NULL || !check_field(reader, check, one))
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            if (strcasecmp(items[i].name, one->key->text) == 0)
+                uvh_problems_add(reader->problems, one->key->mark,
+                                 "the field '%s' stands here twice; names of fields are the same in capitals",
+                                 one->key->text);
+        }
+        items[count++] = (struct uvh_field){one->key->text, text};
+    }
+    uvhttp_prepared_free(check);
+    list->items = items;
+    list->count = count;
+}
+
+void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            const char *unit, size_t low, size_t high, size_t *number)
+{
+    const char *text = uvh_config_text(reader, value);
+    if (text == NULL)
+        return;
+    size_t read;
+    const char *wrong = NULL;
+    if (uvhttp_config_parse(text, unit, &read) != 0)
+        wrong = strcmp(unit, "bytes") == 0 ? "is not a size" : "is not a number";
+    else if (read < low || read > high)
+        wrong = "is out of range";
+    else
+        *number = read;
+    if (wrong != NULL)
+        uvh_problems_add(reader->problems, value->mark, "%s: '%.*s' %s; allowed are %zu to %zu%s%s",
+                         value->key->text, SHOWN, text, wrong, low, high, *unit == '\0' ? "" : " ", unit);
+}
+
+int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         const char *const *words, size_t count)
+{
+    const char *text = uvh_config_text(reader, value);
+    if (text == NULL)
+        return -1;
+    char list[160] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(words[i], text) == 0)
+            return (int)i;
+        length +=
+            (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", i == 0 ? "" : ", ", words[i]);
+    }
+    uvh_problems_add(reader->problems, value->mark, "%s is '%.*s'; allowed are %s", value->key->text, SHOWN,
+                     text, list);
+    return -1;
+}
+
+const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
+{
+    const char *text = uvh_config_text(reader, value);
+    if (text == NULL)
+        return NULL;
+    if (*text == '\0') {
+        refuse_kind(reader, value, "a path");
+        return NULL;
+    }
+    if (*text == '/' || *reader->folder == '\0')
+        return text;
+    size_t size = strlen(reader->folder) + strlen(text) + 2;
+    char *path = uvh_config_allocate(reader, 1, size);
+    if (path != NULL)
+        snprintf(path, size, "%s/%s", reader->folder, text);
+    return path;
+}

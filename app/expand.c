@@ -1,0 +1,127 @@
+/* Expands ${VAR} and ${VAR:-default} in the scalars of a tree. Guarantees that what comes out is UTF-8 and of bounded size. Called by
+ * config_file.c. */
+#include "expand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "utf8.h"
+
+#define NAME_SIZE 128
+#define SIZE_MOST \
+    ((size_t)1024 * 1024) /* of all values with variables together, so that few bytes cannot become many */
+
+struct expansion {
+    struct uvh_yaml *yaml;
+    uvh_variable_cb variable;
+    struct uvh_problems *problems;
+    char *text; /* SIZE_MOST bytes */
+    size_t used;
+};
+
+static bool append(struct expansion *expansion, const char *text, size_t length)
+{
+    if (length >= SIZE_MOST - expansion->used)
+        return false;
+    memcpy(expansion->text + expansion->used, text, length);
+    expansion->used += length;
+    return true;
+}
+
+static size_t name_length(const char *text)
+{
+    size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    return *text >= '0' && *text <= '9' ? 0 : length;
+}
+
+/* "${NAME}" or "${NAME:-default}" at `*text`, which goes on behind it. What is wrong, or NULL. */
+static const char *expand_one(struct expansion *expansion, const struct uvh_yaml_node *node,
+                              const char **text)
+{
+    const char *start = *text + 2;
+    size_t length = name_length(start);
+    const char *preset = start + length;
+    size_t preset_length = 0;
+    bool has_preset = strncmp(preset, ":-", 2) == 0;
+    if (has_preset) {
+        preset += 2;
+        preset_length = strcspn(preset, "}");
+    }
+    const char *end = preset + preset_length;
+    if (length == 0 || length >= NAME_SIZE || *end != '}')
+        return "a '$' begins ${NAME} or ${NAME:-default}; a dollar itself is written $$";
+    *text = end + 1;
+
+    char name[NAME_SIZE];
+    memcpy(name, start, length);
+    name[length] = '\0';
+    const char *value = expansion->variable(name);
+    if (value == NULL && !has_preset) {
+        uvh_problems_add(expansion->problems, node->mark,
+                         "the environment has no variable '%s'; ${%s:-default} gives it a default", name,
+                         name);
+        return NULL;
+    }
+    if (value != NULL && !uvh_utf8_valid(value)) {
+        uvh_problems_add(expansion->problems, node->mark, "the variable '%s' is no text in UTF-8", name);
+        return NULL;
+    }
+    bool use_preset = has_preset && (value == NULL || *value == '\0');
+    if (!append(expansion, use_preset ? preset : value, use_preset ? preset_length : strlen(value)))
+        return "the values with variables are longer than 1 MiB";
+    return NULL;
+}
+
+static const char *expand_text(struct expansion *expansion, struct uvh_yaml_node *node)
+{
+    size_t before = expansion->used;
+    for (const char *text = node->text; *text != '\0';) {
+        size_t plain = strcspn(text, "$");
+        if (!append(expansion, text, plain))
+            return "the values with variables are longer than 1 MiB";
+        text += plain;
+        const char *wrong = NULL;
+        if (text[0] == '$' && text[1] == '$') {
+            text += 2;
+            wrong = append(expansion, "$", 1) ? NULL : "the values with variables are longer than 1 MiB";
+        } else if (text[0] == '$' && text[1] == '{') {
+            wrong = expand_one(expansion, node, &text);
+        } else if (text[0] == '$') {
+            wrong = "a '$' begins ${NAME} or ${NAME:-default}; a dollar itself is written $$";
+        }
+        if (wrong != NULL)
+            return wrong;
+    }
+    size_t length = expansion->used - before;
+    char *copy = uvh_yaml_allocate(expansion->yaml, length + 1);
+    if (copy == NULL)
+        return "out of memory";
+    memcpy(copy, expansion->text + before, length);
+    node->text = copy;
+    return NULL;
+}
+
+/* At most UVH_YAML_DEPTH_MAX deep. */
+static void expand_node(struct expansion *expansion, struct uvh_yaml_node *node)
+{
+    if (node->kind == UVH_YAML_SCALAR && strchr(node->text, '$') != NULL) {
+        const char *wrong = expand_text(expansion, node);
+        if (wrong != NULL)
+            uvh_problems_add(expansion->problems, node->mark, "%s", wrong);
+    }
+    for (struct uvh_yaml_node *child = node->first; child != NULL; child = child->next)
+        expand_node(expansion, child);
+}
+
+bool uvh_expand(struct uvh_yaml *yaml, uvh_variable_cb variable, struct uvh_problems *problems)
+{
+    size_t before = problems->count;
+    struct expansion expansion = {
+        .yaml = yaml, .variable = variable, .problems = problems, .text = malloc(SIZE_MOST)};
+    if (expansion.text == NULL)
+        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+    else
+        expand_node(&expansion, yaml->root);
+    free(expansion.text);
+    return problems->count == before;
+}

@@ -1,0 +1,203 @@
+/* Prints a setup as YAML. Guarantees that what was printed loads again to the same: every text is quoted, what YAML could take for
+ * something else is escaped, and a '$' is doubled. Called by run.c and serve.c. */
+#include "print_config.h"
+
+#include "utf8.h"
+
+/* What may stand in a quoted text as it is; of other characters YAML 1.1 makes line ends, or nothing. */
+static bool is_plain(uint32_t c)
+{
+    return (c >= 0x20 && c <= 0x7e && c != '"' && c != '\\') ||
+           (c >= 0xa0 && c <= 0xd7ff && c != 0x2028 && c != 0x2029) ||
+           (c >= 0xe000 && c <= 0xfffd && c != 0xfeff) || c >= 0x10000;
+}
+
+/* `dollar` is what a '$' becomes. */
+static void print_characters(FILE *out, const char *text, const char *dollar)
+{
+    while (*text != '\0') {
+        uint32_t character = (unsigned char)*text;
+        size_t length = uvh_utf8_next(text, &character);
+        if (*text == '$')
+            fputs(dollar, out);
+        else if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if (length > 0 && is_plain(character))
+            fwrite(text, 1, length, out);
+        else if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fprintf(out, character > 0xff ? "\\u%04x" : "\\x%02x", (unsigned)character);
+        text += length > 0 ? length : 1;
+    }
+}
+
+static void print_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    print_characters(out, text, "$$");
+    fputc('"', out);
+}
+
+static void print_key(FILE *out, int indent, const char *key, const char *text)
+{
+    fprintf(out, "%*s%s: ", indent, "", key);
+    print_text(out, text);
+    fputc('\n', out);
+}
+
+static void print_list(FILE *out, int indent, const char *key, const struct uvh_text_list *list)
+{
+    if (list->count == 0)
+        return;
+    fprintf(out, "%*s%s:\n", indent, "", key);
+    for (size_t i = 0; i < list->count; i++) {
+        fprintf(out, "%*s- ", indent + 2, "");
+        print_text(out, list->items[i].text);
+        fputc('\n', out);
+    }
+}
+
+static void print_fields(FILE *out, int indent, const struct uvh_field_list *list)
+{
+    if (list->count == 0)
+        return;
+    fprintf(out, "%*sheaders:\n", indent, "");
+    for (size_t i = 0; i < list->count; i++) {
+        /* Keys hold no variables, so a '$' in one is just that. */
+        fprintf(out, "%*s\"", indent + 2, "");
+        print_characters(out, list->items[i].name, "$");
+        fputs("\": ", out);
+        print_text(out, list->items[i].value);
+        fputc('\n', out);
+    }
+}
+
+static void print_limits(const uvhttp_config_t *config, FILE *out)
+{
+    const uvhttp_limit_t *limit;
+    fputs("server:\n", out);
+    for (size_t i = 0; (limit = uvhttp_config_limit(i)) != NULL; i++) {
+        size_t value = 0;
+        uvhttp_config_get(config, limit->name, &value);
+        fprintf(out, "  %s: %zu  # %s, %llu to %llu: %s\n", limit->name, value, limit->unit,
+                (unsigned long long)limit->min, (unsigned long long)limit->max, limit->help);
+    }
+}
+
+static void print_listen(const struct uvh_setup *setup, FILE *out)
+{
+    if (setup->listen_count == 0)
+        return;
+    fputs("listen:\n", out);
+    for (size_t i = 0; i < setup->listen_count; i++) {
+        const struct uvh_address *address = &setup->listen[i];
+        if (uvh_address_path(address) != NULL) {
+            fputs("  - ", out);
+            print_text(out, address->host);
+            fputc('\n', out);
+            continue;
+        }
+        bool six = uvh_address_is_ipv6(address->host);
+        fprintf(out, six ? "  - \"[%s]" : "  - \"%s", address->host);
+        if (address->port != UVH_ADDRESS_NO_PORT)
+            fprintf(out, ":%d", address->port);
+        fputs("\"\n", out);
+    }
+}
+
+static void print_number(FILE *out, const char *key, size_t number)
+{
+    if (number != 0)
+        fprintf(out, "        %s: %zu\n", key, number);
+}
+
+/* The keys of a folder that have a value, by the table of options that read_files of config_site.c reads them with. */
+static void print_files(const uvhttp_static_config_t *files, FILE *out)
+{
+    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+        const struct uvh_option *option = &uvh_option_table[i];
+        if (option->name == NULL || !option->serve_only)
+            continue;
+        char key[UVH_OPTIONS_VARIABLE_SIZE];
+        uvh_options_key(option, key);
+        const void *field = (const char *)files + (option->offset - offsetof(struct uvh_options, files));
+        if (option->kind == UVH_OPTION_SWITCH)
+            fprintf(out, "        %s: %s\n", key, *(const bool *)field ? "true" : "false");
+        else if (option->kind == UVH_OPTION_TEXT && *(const char *const *)field != NULL)
+            print_key(out, 8, key, *(const char *const *)field);
+        else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
+            print_number(out, key, *(const size_t *)field);
+    }
+}
+
+static void print_redirect(const struct uvh_setup_route *route, FILE *out)
+{
+    fputs("        redirect: \"", out);
+    print_characters(out, route->location, "$$");
+    fputs(route->with_target ? "{target}\"" : "\"", out);
+    fprintf(out, "\n        status: %d\n", route->status);
+}
+
+static void print_route(const struct uvh_setup_route *route, FILE *out)
+{
+    fputs("      - path: ", out);
+    print_text(out, route->path.text);
+    fputc('\n', out);
+    print_list(out, 8, "methods", &route->methods);
+    print_fields(out, 8, &route->headers);
+    if (route->kind == UVH_ROUTE_STATIC) {
+        print_key(out, 8, "static", route->root.text);
+        print_files(&route->files, out);
+        print_list(out, 8, "prewarm", &route->prewarm);
+    } else if (route->kind == UVH_ROUTE_REDIRECT) {
+        print_redirect(route, out);
+    } else {
+        fprintf(out, "        respond:\n          status: %d\n", route->status);
+        if (route->body != NULL)
+            print_key(out, 10, "body", route->body);
+        if (route->type != NULL)
+            print_key(out, 10, "type", route->type);
+    }
+}
+
+static void print_site(const struct uvh_setup_site *site, FILE *out)
+{
+    static const char *const slashes[] = {"strict", "redirect", "ignore"};
+    fprintf(out, "  - slash: %s\n", slashes[site->slash]);
+    print_list(out, 4, "hosts", &site->hosts);
+    print_fields(out, 4, &site->headers);
+    fputs("    routes:\n", out);
+    for (size_t i = 0; i < site->route_count; i++)
+        print_route(&site->routes[i], out);
+}
+
+static void print_access_log(const struct uvh_setup *setup, FILE *out)
+{
+    static const char *const formats[] = {"common", "combined", "json"};
+    if (setup->access_path.text == NULL)
+        return;
+    fputs("access_log:\n", out);
+    print_key(out, 2, "path", setup->access_path.text);
+    fprintf(out, "  format: %s\n", formats[setup->access_log.format]);
+    if (setup->access_log.pattern != NULL)
+        print_key(out, 2, "pattern", setup->access_log.pattern);
+    if (setup->access_log.buffer_size != 0)
+        fprintf(out, "  buffer_size: %zu\n", setup->access_log.buffer_size);
+    if (setup->access_log.flush_ms != 0)
+        fprintf(out, "  flush_ms: %zu\n", setup->access_log.flush_ms);
+}
+
+void uvh_print_config(const struct uvh_setup *setup, FILE *out)
+{
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+    print_limits(&setup->config, out);
+    print_listen(setup, out);
+    fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);
+    print_access_log(setup, out);
+    if (setup->metrics.text != NULL)
+        print_key(out, 0, "metrics", setup->metrics.text);
+    fputs("sites:\n", out);
+    for (size_t i = 0; i < setup->site_count; i++)
+        print_site(&setup->sites[i], out);
+}

@@ -1,0 +1,178 @@
+/* `uvhttp run` and `uvhttp check`: a configuration file, with what environment and flags change of it, becomes a server. Guarantees that a
+ * file with mistakes serves nothing, and that each is told in a line. Called by main.c. */
+#include "run.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "banner.h"
+#include "config_file.h"
+#include "help.h"
+#include "listen.h"
+#include "logger.h"
+#include "print_config.h"
+#include "site.h"
+
+struct run {
+    struct uvh_options options; /* file, environment and flags together */
+    struct uvh_config_file file;
+    struct uvh_problems problems;
+    struct uvh_site_log log;
+    uvhttp_access_log_t *access_log;
+    uvhttp_log_level_t access_log_level; /* of its own, since its thread reads it */
+};
+
+static int fail(int err)
+{
+    fprintf(stderr, "uvhttp: %s\n", uvhttp_strerror(err));
+    return UVH_EXIT_FAILED;
+}
+
+/* The file's values become the defaults of environment and flags, and the result goes back to the setup. */
+static int merge(struct run *run, enum uvh_command command, int count, char **arguments)
+{
+    struct uvh_setup *setup = &run->file.setup;
+    struct uvh_options *options = &run->options;
+    options->config = setup->config;
+    options->log_level = setup->log_level;
+    options->listen_count = setup->listen_count;
+    memcpy(options->listen, setup->listen, sizeof(setup->listen));
+    int code = uvh_options_parse(options, command, count, arguments);
+    setup->config = options->config;
+    setup->log_level = options->log_level;
+    setup->listen_count = options->listen_count;
+    memcpy(setup->listen, options->listen, sizeof(setup->listen));
+    return code;
+}
+
+static void reopen(uv_signal_t *signal, int number)
+{
+    (void)number;
+    uvhttp_access_log_reopen(signal->data);
+}
+
+static int open_access_log(struct run *run, uvhttp_server_t *server)
+{
+    const struct uvh_setup *setup = &run->file.setup;
+    if (setup->access_path.text == NULL)
+        return UVH_EXIT_OK;
+    uvhttp_access_log_config_t config = setup->access_log;
+    config.path = setup->access_path.text;
+    config.log = uvhttp_log_to_stderr;
+    config.log_arg = &run->access_log_level;
+    run->access_log_level = run->options.log_level;
+    int err = uvhttp_access_log_open(&run->access_log, &config);
+    if (err != 0) {
+        fprintf(stderr, "uvhttp: the access log '%s' cannot be opened: %s\n", config.path,
+                uvhttp_strerror(err));
+        return UVH_EXIT_FAILED;
+    }
+    uvhttp_server_on_finished(server, uvhttp_access_log_finished, run->access_log);
+    return UVH_EXIT_OK;
+}
+
+static int listen_and_run(const struct run *run, uvhttp_server_t *server)
+{
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
+    size_t count;
+    if (!uvh_listen_all(server, &run->options, addresses, &count))
+        return UVH_EXIT_FAILED;
+    int err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        uvh_banner_print(&run->options, run->options.root, addresses, count);
+        err = uvhttp_server_run(server);
+    }
+    return err == 0 ? UVH_EXIT_OK : fail(err);
+}
+
+/* Runs until stopped; SIGHUP meanwhile opens the access log again, and ends nothing when there is none. */
+static int run_server(const struct run *run, uvhttp_server_t *server)
+{
+    uv_loop_t *loop = uvhttp_server_loop(server);
+    uv_signal_t hangup;
+    int err = uv_signal_init(loop, &hangup);
+    if (err != 0)
+        return fail(err);
+    hangup.data = run->access_log;
+    uv_unref((uv_handle_t *)&hangup);
+    err = uv_signal_start(&hangup, reopen, SIGHUP);
+    int code = err == 0 ? listen_and_run(run, server) : fail(err);
+    uv_close((uv_handle_t *)&hangup, NULL);
+    uv_run(loop, UV_RUN_NOWAIT);
+    return code;
+}
+
+/* With a server that has been built. */
+static int act(struct run *run, uvhttp_server_t *server, bool test)
+{
+    if (test) {
+        printf("%s: this configuration is right\n", run->options.root);
+        return UVH_EXIT_OK;
+    }
+    int code = open_access_log(run, server);
+    if (code != UVH_EXIT_OK)
+        return code;
+    uvh_listen_raise_descriptor_limit();
+    return run_server(run, server);
+}
+
+static int build_and_act(struct run *run, bool test)
+{
+    uvhttp_config_t config = run->file.setup.config;
+    config.log = uvh_site_log_line;
+    config.log_arg = &run->log;
+    config.log_level = run->log.level = run->options.log_level;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, &config);
+    if (server == NULL)
+        return fail(UVHTTP_ENOMEM);
+    int code = UVH_EXIT_FAILED;
+    if (uvh_site_build(server, &run->file.setup, &run->log, &run->problems))
+        code = act(run, server, test);
+    else
+        uvh_problems_print(&run->problems, stderr);
+    if (code != UVH_EXIT_OK)
+        run->log.level =
+            UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
+    uvhttp_server_free(server);
+    uvhttp_access_log_close(run->access_log);
+    return code;
+}
+
+static int load_and_act(struct run *run, enum uvh_command command, int count, char **arguments)
+{
+    struct uvh_setup *setup = &run->file.setup;
+    if (!uvh_config_file_load(&run->file, run->problems.file, &run->problems)) {
+        uvh_problems_print(&run->problems, stderr);
+        return UVH_EXIT_FAILED;
+    }
+    int code = merge(run, command, count, arguments);
+    if (code != UVH_EXIT_OK)
+        return code;
+    if (run->options.print_config) {
+        setup->listen_count = uvh_listen_order(&run->options, setup->listen);
+        uvh_print_config(setup, stdout);
+        return UVH_EXIT_OK;
+    }
+    return build_and_act(run, run->options.test || command == UVH_COMMAND_CHECK);
+}
+
+int uvh_run(enum uvh_command command, int count, char **arguments)
+{
+    struct run run = {.access_log = NULL};
+    struct uvh_options wanted;
+    if (!uvh_options_init(&run.options) || !uvh_options_init(&wanted))
+        return fail(UVHTTP_ENOMEM);
+    int code = uvh_options_scan(&wanted, command, count, arguments);
+    if (code != UVH_EXIT_OK)
+        return code;
+    if (wanted.help) {
+        uvh_help_command(stdout, command);
+        return UVH_EXIT_OK;
+    }
+    run.problems.file = wanted.root;
+    code = load_and_act(&run, command, count, arguments);
+    uvh_config_file_release(&run.file);
+    return code;
+}

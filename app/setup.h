@@ -1,0 +1,68 @@
+/* What a configuration file asks for: the limits, where to listen, what to log, and the sites with their routes.
+ *
+ * Filled by config_file.c, built into a server by site.c, printed by print_config.c. Texts and arrays belong to the file it was read from. */
+#ifndef UVH_APP_SETUP_H
+#define UVH_APP_SETUP_H
+
+#include "options.h"
+#include "problems.h"
+
+struct uvh_text {
+    const char *text;
+    struct uvh_mark mark;
+};
+
+struct uvh_text_list {
+    struct uvh_text *items;
+    size_t count;
+};
+
+struct uvh_field {
+    const char *name;
+    const char *value;
+};
+
+struct uvh_field_list {
+    struct uvh_field *items;
+    size_t count;
+};
+
+enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_ROUTE_RESPOND };
+
+struct uvh_setup_route {
+    struct uvh_text
+        path; /* a pattern of uvhttp/router.h; that of a folder may end with '/' for all below it */
+    struct uvh_text_list methods;  /* none: GET, and any for a redirect */
+    struct uvh_field_list headers; /* of its answers */
+    enum uvh_route_kind kind;
+    int status;                   /* of a redirect or an answer */
+    struct uvh_text root;         /* STATIC: the folder */
+    uvhttp_static_config_t files; /* STATIC: the rest; `root` unset */
+    struct uvh_text_list prewarm; /* STATIC: paths */
+    const char *location;         /* REDIRECT: where to, without a "{target}" at its end */
+    bool with_target;             /* REDIRECT: it had one, and path and query are put there */
+    const char *body, *type;      /* RESPOND */
+};
+
+struct uvh_setup_site {
+    struct uvh_mark mark;
+    struct uvh_text_list hosts; /* none: the default site */
+    uvhttp_slash_t slash;
+    struct uvh_field_list headers; /* of all its answers */
+    struct uvh_setup_route *routes;
+    size_t route_count;
+};
+
+struct uvh_setup {
+    uvhttp_config_t config; /* `log` unset */
+    uvhttp_log_level_t log_level;
+    struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
+    size_t listen_count;                   /* 0: every IPv4 address */
+    struct uvh_text access_path;           /* text NULL: no access log */
+    uvhttp_access_log_config_t access_log; /* `path` unset */
+    struct uvh_text metrics;               /* a path, text NULL: none */
+    struct uvh_setup_site *sites;
+    size_t site_count;
+};
+
+#endif

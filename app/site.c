@@ -1,0 +1,319 @@
+/* Builds the sites of a setup into a server. Guarantees that everything that cannot be is noted with its place in the file: folders that are
+ * missing, patterns that are none, routes that exist already with the line of the other. Called by run.c. */
+#include "site.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "logger.h"
+
+struct builder {
+    uvhttp_server_t *server;
+    const struct uvh_setup *setup;
+    struct uvh_site_log *log;
+    struct uvh_problems *problems;
+};
+
+void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    struct uvh_site_log *log = arg;
+    if (log->keep)
+        snprintf(log->kept, sizeof(log->kept), "%s", message);
+    else
+        uvhttp_log_to_stderr(level, message, &log->level);
+}
+
+/* A folder's path that ends with a slash stands for all below it. */
+static const char *star_of(const struct uvh_setup_route *route)
+{
+    size_t length = strlen(route->path.text);
+    return route->kind == UVH_ROUTE_STATIC && length > 0 && route->path.text[length - 1] == '/' ? "*" : "";
+}
+
+/* Where the route stands that is there already: of the site, before `route`. The library's message ends with its host and pattern. */
+static const struct uvh_mark *find_other(const struct builder *builder, const struct uvh_setup_site *site,
+                                         const struct uvh_setup_route *route)
+{
+    const char *taken = strstr(builder->log->kept, "refused: ");
+    taken = taken == NULL ? NULL : strchr(taken, '/');
+    for (const struct uvh_setup_route *other = site->routes; taken != NULL && other < route; other++) {
+        char end[sizeof(builder->log->kept)];
+        snprintf(end, sizeof(end), "%s%s\" is there already", other->path.text, star_of(other));
+        if (strcmp(taken, end) == 0)
+            return &other->path.mark;
+    }
+    if (site->hosts.count == 0 && builder->setup->metrics.text != NULL)
+        return &builder->setup->metrics.mark;
+    return NULL;
+}
+
+static void note_refusal(const struct builder *builder, const struct uvh_setup_site *site,
+                         const struct uvh_setup_route *route, int err, const char *method)
+{
+    const struct uvh_mark *other = err == UVHTTP_ECONFLICT ? find_other(builder, site, route) : NULL;
+    if (other != NULL)
+        uvh_problems_add(builder->problems, route->path.mark, "%s, in line %zu", builder->log->kept,
+                         other->line);
+    else if (err == UVHTTP_EROUTE || err == UVHTTP_ECONFLICT)
+        uvh_problems_add(builder->problems, route->path.mark, "%s", builder->log->kept);
+    else if (err == UVHTTP_EINVAL)
+        uvh_problems_add(builder->problems, route->path.mark,
+                         "'%s' is no method; methods are written in capitals", method);
+    else
+        uvh_problems_add(builder->problems, route->path.mark, "%s", uvhttp_strerror(err));
+}
+
+static const char *folder_fault(int err)
+{
+    /* The library passes libuv's codes through, and those are negated errno values. */
+    switch (-err) {
+    case ENOENT:
+        return "does not exist";
+    case ENOTDIR:
+        return "is not a folder";
+    case EACCES:
+    case EPERM:
+        return "cannot be read: there is no permission";
+    default:
+        return uvhttp_strerror(err);
+    }
+}
+
+static void close_static(void *context)
+{
+    uvhttp_static_close(context);
+}
+
+/* The folder of a route, owned by the server; NULL with a problem noted. */
+static uvhttp_static_t *open_folder(const struct builder *builder, const struct uvh_setup_route *route)
+{
+    uvhttp_static_config_t files = route->files;
+    uvhttp_static_t *context;
+    files.root = route->root.text;
+    int err = uvhttp_static_open(&context, &files);
+    if (err == 0 && access(route->root.text, X_OK) != 0)
+        err = -errno; /* a folder that can be opened and not entered would give nothing but refusals */
+    if (err != 0) {
+        uvh_problems_add(builder->problems, route->root.mark, "the folder '%s' %s", route->root.text,
+                         folder_fault(err));
+        uvhttp_static_close(context);
+        return NULL;
+    }
+    for (size_t i = 0; i < route->prewarm.count; i++) {
+        err = uvhttp_static_prewarm_cache(context, route->prewarm.items[i].text);
+        if (err != 0)
+            uvh_problems_add(builder->problems, route->prewarm.items[i].mark,
+                             "'%s' cannot be loaded from '%s': %s", route->prewarm.items[i].text,
+                             route->root.text, uvhttp_strerror(err));
+    }
+    err = uvhttp_server_own(builder->server, close_static, context);
+    if (err == 0)
+        return context;
+    uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(err));
+    uvhttp_static_close(context);
+    return NULL;
+}
+
+/* Adds a route with each of its methods to a router. False when one was refused. */
+static bool add_route(const struct builder *builder, uvhttp_router_t *router,
+                      const struct uvh_setup_site *site, struct uvh_setup_route *route,
+                      uvhttp_static_t *context)
+{
+    static const uvhttp_handler_cb handlers[] = {
+        [UVH_ROUTE_STATIC] = uvhttp_static_handle_request,
+        [UVH_ROUTE_REDIRECT] = uvh_answers_redirect,
+        [UVH_ROUTE_RESPOND] = uvh_answers_respond,
+    };
+    const uvhttp_middleware_t fields = {uvh_answers_add_fields, &route->headers};
+    char pattern[PATH_MAX];
+    if (strlen(route->path.text) + 2 > sizeof(pattern)) {
+        uvh_problems_add(builder->problems, route->path.mark,
+                         "this path is longer than any that could be asked for");
+        return false;
+    }
+    snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
+    uvhttp_route_t given = {
+        .pattern = pattern,
+        .handler = handlers[route->kind],
+        .arg = route->kind == UVH_ROUTE_STATIC ? (void *)context : route,
+        .middleware = route->headers.count > 0 ? &fields : NULL,
+        .middleware_count = route->headers.count > 0 ? 1 : 0,
+    };
+    size_t count = route->methods.count > 0 ? route->methods.count : 1;
+    for (size_t i = 0; i < count; i++) {
+        given.method = route->methods.count > 0            ? route->methods.items[i].text
+                       : route->kind == UVH_ROUTE_REDIRECT ? NULL
+                                                           : "GET";
+        int err = uvhttp_router_add(router, &given);
+        if (err != 0) {
+            note_refusal(builder, site, route, err, given.method);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void note(const struct builder *builder, struct uvh_mark mark, int err)
+{
+    if (err != 0)
+        uvh_problems_add(builder->problems, mark, "%s",
+                         err == UVHTTP_EROUTE ? builder->log->kept : uvhttp_strerror(err));
+}
+
+/* The routers of a site: of each of its hosts, or the server's own. NULL when memory ran out. */
+static uvhttp_router_t **find_routers(const struct builder *builder, const struct uvh_setup_site *site)
+{
+    uvhttp_router_t *own = uvhttp_server_router(builder->server);
+    size_t count = site->hosts.count > 0 ? site->hosts.count : 1;
+    uvhttp_router_t **routers = calloc(count, sizeof(uvhttp_router_t *));
+    if (routers == NULL)
+        uvh_problems_add(builder->problems, site->mark, "out of memory");
+    else if (site->hosts.count == 0)
+        routers[0] = own;
+    else
+        for (size_t i = 0; i < count; i++)
+            note(builder, site->hosts.items[i].mark,
+                 uvhttp_router_host(own, site->hosts.items[i].text, &routers[i]));
+    return routers;
+}
+
+static void add_site(const struct builder *builder, struct uvh_setup_site *site,
+                     uvhttp_router_t *const *routers)
+{
+    bool named = site->hosts.count > 0;
+    size_t count = named ? site->hosts.count : 1;
+    for (size_t i = 0; i < count; i++) {
+        if (routers[i] == NULL)
+            continue;
+        note(builder, site->mark, uvhttp_router_set_slash(routers[i], site->slash));
+        if (named)
+            note(builder, site->mark, uvhttp_router_use(routers[i], uvh_answers_mark_named, site));
+        if (site->headers.count > 0)
+            note(builder, site->mark,
+                 uvhttp_router_use(routers[i],
+                                   named ? uvh_answers_add_fields : uvh_answers_add_default_fields,
+                                   &site->headers));
+    }
+    for (size_t r = 0; r < site->route_count; r++) {
+        struct uvh_setup_route *route = &site->routes[r];
+        uvhttp_static_t *context = route->kind == UVH_ROUTE_STATIC ? open_folder(builder, route) : NULL;
+        if (route->kind == UVH_ROUTE_STATIC && context == NULL)
+            continue;
+        /* What one host refuses, all of them would. */
+        for (size_t i = 0; i < count; i++) {
+            if (routers[i] != NULL && !add_route(builder, routers[i], site, route, context))
+                break;
+        }
+    }
+}
+
+struct named_router {
+    uvhttp_router_t *router;
+    const struct uvh_text *host;
+};
+
+static int compare_routers(const void *one, const void *other)
+{
+    const struct named_router *a = one, *b = other;
+    if (a->router != b->router)
+        return (uintptr_t)a->router < (uintptr_t)b->router ? -1 : 1;
+    return a->host->mark.line < b->host->mark.line ? -1 : a->host->mark.line > b->host->mark.line;
+}
+
+/* One host in two sites, or twice in one: the library has one router for it. */
+static void check_hosts(const struct builder *builder, uvhttp_router_t **const *routers)
+{
+    size_t total = 0, count = 0;
+    for (size_t i = 0; i < builder->setup->site_count; i++)
+        total += builder->setup->sites[i].hosts.count;
+    struct named_router *all = calloc(total + 1, sizeof(*all));
+    if (all == NULL) {
+        uvh_problems_add(builder->problems, (struct uvh_mark){0, 0}, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < builder->setup->site_count; i++) {
+        const struct uvh_setup_site *site = &builder->setup->sites[i];
+        for (size_t k = 0; k < site->hosts.count; k++) {
+            if (routers[i][k] != NULL)
+                all[count++] = (struct named_router){routers[i][k], &site->hosts.items[k]};
+        }
+    }
+    qsort(all, count, sizeof(*all), compare_routers);
+    for (size_t i = 1; i < count; i++) {
+        if (all[i].router == all[i - 1].router)
+            uvh_problems_add(builder->problems, all[i].host->mark,
+                             "the host '%s' stands in line %zu already, as '%s'", all[i].host->text,
+                             all[i - 1].host->mark.line, all[i - 1].host->text);
+    }
+    free(all);
+}
+
+static void add_sites(const struct builder *builder)
+{
+    const struct uvh_setup *setup = builder->setup;
+    size_t before = builder->problems->count;
+    uvhttp_router_t ***routers = calloc(setup->site_count + 1, sizeof(uvhttp_router_t **));
+    if (routers == NULL) {
+        uvh_problems_add(builder->problems, (struct uvh_mark){0, 0}, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < setup->site_count; i++)
+        routers[i] = find_routers(builder, &setup->sites[i]);
+    for (size_t i = 0; i < setup->site_count && routers[i] != NULL; i++) {
+        if (i + 1 == setup->site_count)
+            check_hosts(builder, routers);
+    }
+    /* With a host in two sites, every route would be said to be there already. */
+    for (size_t i = 0; i < setup->site_count && builder->problems->count == before; i++)
+        add_site(builder, &setup->sites[i], routers[i]);
+    for (size_t i = 0; i < setup->site_count; i++)
+        free(routers[i]);
+    free(routers);
+}
+
+/* That an access log could be opened, without making its file. */
+static void check_access_log(const struct builder *builder)
+{
+    const struct uvh_text *path = &builder->setup->access_path;
+    uvhttp_access_log_config_t check = builder->setup->access_log;
+    uvhttp_access_log_t *log;
+    check.path = "/dev/null";
+    if (uvhttp_access_log_open(&log, &check) == UVHTTP_EINVAL)
+        uvh_problems_add(
+            builder->problems, path->mark,
+            "the pattern of the access log has an unknown name or an open brace, or is too long; {{ is "
+            "a brace");
+    uvhttp_access_log_close(log);
+    if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
+        return;
+    char folder[PATH_MAX];
+    int err = errno;
+    snprintf(folder, sizeof(folder), "%s", path->text);
+    if (err == ENOENT && access(dirname(folder), W_OK | X_OK) == 0)
+        return;
+    uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s", path->text,
+                     uvhttp_strerror(-err));
+}
+
+bool uvh_site_build(uvhttp_server_t *server, const struct uvh_setup *setup, struct uvh_site_log *log,
+                    struct uvh_problems *problems)
+{
+    size_t before = problems->count;
+    const struct builder builder = {server, setup, log, problems};
+    log->keep = true;
+    if (log->level >= UVHTTP_LOG_DEBUG)
+        note(&builder, (struct uvh_mark){0, 0}, uvhttp_server_use(server, uvh_logger_request, NULL));
+    if (setup->metrics.text != NULL)
+        note(&builder, setup->metrics.mark,
+             uvhttp_server_route(server, "GET", setup->metrics.text, uvhttp_metrics_handle_request, server));
+    add_sites(&builder);
+    if (setup->access_path.text != NULL)
+        check_access_log(&builder);
+    log->keep = false;
+    return problems->count == before;
+}

@@ -1,0 +1,13 @@
+/* "Did you mean": the nearest of some names. */
+#ifndef UVH_APP_SUGGEST_H
+#define UVH_APP_SUGGEST_H
+
+#include <stddef.h>
+
+/* Gives the name at `index`, NULL past the last. */
+typedef const char *(*uvh_name_cb)(size_t index, const void *arg);
+
+/* The name that `word` was probably meant to be, NULL when none is near. */
+const char *uvh_suggest(const char *word, uvh_name_cb name, const void *arg);
+
+#endif

@@ -1,0 +1,167 @@
+/* The configuration from text: numbers by their names, with units, and from the environment. Guarantees that a refused text changes
+ * nothing and is told with its name, itself and what is allowed. Called by programs that read settings. */
+#include <uvhttp/config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "server/config_field.h"
+
+#define PREFIX_MAX   64
+#define NAME_SIZE    128 /* of a variable */
+#define SHOWN_LENGTH 64  /* bytes of a text that a message repeats */
+
+/* What may stand behind the digits, and how many units it is. Of two rows for one unit the first that fits is taken. */
+struct scale {
+    const char *unit;
+    const char *suffix; /* in small letters */
+    size_t factor;
+};
+
+static const struct scale scales[] = {
+    {"bytes",        "b",   1       },
+    {"bytes",        "k",   1 << 10 },
+    {"bytes",        "kib", 1 << 10 },
+    {"bytes",        "m",   1 << 20 },
+    {"bytes",        "mib", 1 << 20 },
+    {"bytes",        "g",   1 << 30 },
+    {"bytes",        "gib", 1 << 30 },
+    {"seconds",      "s",   1       },
+    {"seconds",      "m",   60      },
+    {"seconds",      "min", 60      },
+    {"seconds",      "h",   3600    },
+    {"seconds",      "d",   86400   },
+    {"milliseconds", "ms",  1       },
+    {"milliseconds", "s",   1000    },
+    {"milliseconds", "m",   60000   },
+    {"milliseconds", "min", 60000   },
+    {"milliseconds", "h",   3600000 },
+    {"milliseconds", "d",   86400000},
+};
+
+static char small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_word(const char *text, const char *word)
+{
+    while (*word != '\0' && small(*text) == *word) {
+        text++;
+        word++;
+    }
+    return *text == *word;
+}
+
+/* What a suffix multiplies by, 0 when it is none of that unit. Only bytes may be written in capitals: "M" is no minute. */
+static size_t factor_of(const char *suffix, const char *unit)
+{
+    bool bytes = strcmp(unit, "bytes") == 0;
+    for (size_t i = 0; i < UVH_COUNT_OF(scales); i++) {
+        if (strcmp(scales[i].unit, unit) != 0)
+            continue;
+        if (bytes ? same_word(suffix, scales[i].suffix) : strcmp(suffix, scales[i].suffix) == 0)
+            return scales[i].factor;
+    }
+    return 0;
+}
+
+int uvhttp_config_parse(const char *text, const char *unit, size_t *value)
+{
+    size_t number = 0;
+    const char *c = text;
+    for (; *c >= '0' && *c <= '9'; c++) {
+        size_t digit = (size_t)(*c - '0');
+        number = number > (SIZE_MAX - digit) / 10 ? SIZE_MAX : number * 10 + digit;
+    }
+    if (c == text)
+        return UVHTTP_EINVAL;
+    size_t factor = 1;
+    if (*c != '\0') {
+        factor = factor_of(*c == ' ' ? c + 1 : c, unit);
+        if (factor == 0)
+            return UVHTTP_EINVAL;
+    }
+    *value = number > SIZE_MAX / factor ? SIZE_MAX : number * factor;
+    return 0;
+}
+
+int uvhttp_config_get(const uvhttp_config_t *config, const char *name, size_t *value)
+{
+    const uvhttp_limit_t *row;
+    const size_t *field = uvh_config_field((uvhttp_config_t *)(uintptr_t)config, name, &row);
+    if (field == NULL)
+        return UVHTTP_EINVAL;
+    *value = *field;
+    return 0;
+}
+
+static const char *kind_of(const char *unit)
+{
+    if (strcmp(unit, "bytes") == 0)
+        return "a size (such as 65536, 64K or 64KiB)";
+    if (strcmp(unit, "seconds") == 0)
+        return "a time (such as 90, 90s or 2min)";
+    return "a number";
+}
+
+int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text, char *message, size_t size)
+{
+    const uvhttp_limit_t *row;
+    size_t *field = uvh_config_field(config, name, &row);
+    if (field == NULL) {
+        snprintf(message, size, "there is no limit '%.*s'", SHOWN_LENGTH, name);
+        return UVHTTP_EINVAL;
+    }
+    size_t value;
+    unsigned long long min = (unsigned long long)row->min;
+    unsigned long long max = (unsigned long long)row->max;
+    if (uvhttp_config_parse(text, row->unit, &value) != 0) {
+        snprintf(message, size, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH,
+                 text, kind_of(row->unit), min, max, row->unit);
+        return UVHTTP_ECONFIG;
+    }
+    if (value < row->min || value > row->max) {
+        snprintf(message, size, "%s is %.*s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH, text, min,
+                 max, row->unit);
+        return UVHTTP_ECONFIG;
+    }
+    *field = value;
+    return 0;
+}
+
+/* "UVHTTP_" and "max_connections" give "UVHTTP_MAX_CONNECTIONS". */
+static void name_variable(const char *prefix, const char *name, char variable[NAME_SIZE])
+{
+    size_t at = (size_t)snprintf(variable, NAME_SIZE, "%s", prefix);
+    snprintf(variable + at, NAME_SIZE - at, "%s", name);
+    for (; variable[at] != '\0'; at++) {
+        if (variable[at] >= 'a' && variable[at] <= 'z')
+            variable[at] = (char)(variable[at] - 'a' + 'A');
+    }
+}
+
+int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *message, size_t size)
+{
+    if (strlen(prefix) > PREFIX_MAX) {
+        snprintf(message, size, "the prefix of the variables has more than %d bytes", PREFIX_MAX);
+        return UVHTTP_EINVAL;
+    }
+    const uvhttp_limit_t *row;
+    for (size_t i = 0; (row = uvhttp_config_limit(i)) != NULL; i++) {
+        char variable[NAME_SIZE];
+        name_variable(prefix, row->name, variable);
+        const char *text = getenv(variable);
+        if (text == NULL || *text == '\0')
+            continue;
+        char reason[UVHTTP_CONFIG_MESSAGE_SIZE];
+        int err = uvhttp_config_set(config, row->name, text, reason, sizeof(reason));
+        if (err != 0) {
+            snprintf(message, size, "%s: %s", variable, reason);
+            return err;
+        }
+    }
+    return 0;
+}
