@@ -47,6 +47,8 @@ const struct uvh_option uvh_option_table[] = {
            "milliseconds until a changed file is noticed (default: 1000)"),
 
     GROUP("Limits"),
+    CONFIG("workers", workers, CORES, "N",
+           "threads that serve; 0 or auto for one for each core (default: auto)"),
     CONFIG("max-connections", max_connections, NUMBER, "N", "connections open at once; more get 503"),
     CONFIG("max-requests-per-connection", max_requests_per_connection, NUMBER, "N",
            "requests until a connection is closed; 0 for no limit"),

@@ -11,6 +11,7 @@ enum uvh_option_kind {
     UVH_OPTION_SWITCH, /* bool: --name and --no-name */
     UVH_OPTION_NUMBER, /* size_t */
     UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
+    UVH_OPTION_CORES,  /* size_t; 0 and "auto": as many as there are cores */
     UVH_OPTION_TEXT,   /* const char * */
     UVH_OPTION_LISTEN, /* one more address of the list */
     UVH_OPTION_LEVEL   /* uvhttp_log_level_t: set to `low` */
@@ -26,7 +27,7 @@ struct uvh_option {
     const char *help;
 };
 
-#define UVH_OPTION_COUNT 32
+#define UVH_OPTION_COUNT 33
 
 extern const struct uvh_option uvh_option_table[UVH_OPTION_COUNT];
 

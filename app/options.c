@@ -36,7 +36,9 @@ static void *field_of(struct uvh_options *options, const struct uvh_option *opti
 
 static bool is_config_field(const struct uvh_option *option)
 {
-    return (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE) && option->high == 0;
+    return (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE ||
+            option->kind == UVH_OPTION_CORES) &&
+           option->high == 0;
 }
 
 static void print_origin(const struct uvh_option *option, bool from_environment)
@@ -119,12 +121,15 @@ static bool parse_number(const char *text, enum uvh_option_kind kind, size_t *nu
 static int set_number(struct uvh_options *options, const struct uvh_option *option,
                       const struct source *source)
 {
-    size_t number;
-    if (!parse_number(source->text, option->kind, &number))
+    size_t number = 0;
+    bool automatic = option->kind == UVH_OPTION_CORES && strcmp(source->text, "auto") == 0;
+    if (!automatic && !parse_number(source->text, option->kind, &number))
         return number_error(options, option, source,
                             option->kind == UVH_OPTION_SIZE ? "is not a size" : "is not a number");
     if (!is_config_field(option) && (number < option->low || number > option->high))
         return number_error(options, option, source, "is out of range");
+    if (option->kind == UVH_OPTION_CORES && number == 0)
+        number = uvhttp_core_count();
     *(size_t *)field_of(options, option) = number;
     return UVH_EXIT_OK;
 }
@@ -205,6 +210,7 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     switch (option->kind) {
     case UVH_OPTION_NUMBER:
     case UVH_OPTION_SIZE:
+    case UVH_OPTION_CORES:
         return set_number(parser->options, option, source);
     case UVH_OPTION_LISTEN:
         if (!from_environment && !parser->listen_by_flag) {
@@ -406,6 +412,7 @@ bool uvh_options_init(struct uvh_options *options)
     uvhttp_config_free(defaults);
     /* Nobody reads the body of a request for a file, and every connection could have one stored. */
     options->config.max_body_size = 4096;
+    options->config.workers = uvhttp_core_count();
     return true;
 }
 

@@ -12,9 +12,13 @@ extern "C" {
 #endif
 
 typedef struct uvhttp_config {
+    /* Threads that serve, the one that runs the server among them. More than one only with a loop of the server's own, and then handlers
+     * run on several threads at once: see uvhttp/server.h. uvhttp_core_count is a good number. */
+    size_t workers;
+
     /* Connections */
-    size_t max_connections; /* open at once; one more gets 503 and is closed */
-    size_t listen_backlog;  /* connections the system queues before accept */
+    size_t max_connections; /* open at once, over all workers; one more gets 503 and is closed */
+    size_t listen_backlog;  /* connections the system queues before accept, for each worker and address */
 
     /* Times, in seconds */
     size_t keep_alive_timeout; /* idle before or between requests: closed */

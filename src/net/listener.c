@@ -39,17 +39,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         accept_some(listener, ACCEPTS_PER_TURN);
 }
 
-int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, const char *address, int port,
-                       int backlog)
+int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket)
 {
-    int socket = uvh_socket_listen(address, port, backlog);
-    if (socket < 0)
-        return socket;
     int err = uvh_socket_watch_init(&listener->watch, loop, socket);
-    if (err != 0) {
-        uvh_socket_close(socket);
+    if (err != 0)
         return err;
-    }
     listener->paused = false;
     /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start checks. */
     return uv_poll_start(&listener->watch.poll, UV_READABLE, on_poll);

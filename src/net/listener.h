@@ -25,9 +25,9 @@ struct uvh_listener {
     bool paused;
 };
 
-/* Starts accepting. 0 or libuv's code; owner, on_accept and on_pause are set before. */
-int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, const char *address, int port,
-                       int backlog);
+/* Starts accepting on a listening socket, which is the listener's from then on. 0 or libuv's code, and then it is still the caller's. Owner,
+ * on_accept and on_pause are set before. */
+int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket);
 
 /* Accepts again after a pause; harmless when not paused. */
 void uvh_listener_resume(struct uvh_listener *listener);

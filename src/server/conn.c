@@ -2,6 +2,7 @@
 #include "server/conn.h"
 
 #include "platform/socket.h"
+#include "server/accept.h"
 #include "server/server.h"
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -32,7 +33,7 @@ static void free_if_unused(struct uvh_conn *conn)
     struct uvh_worker *worker = conn->worker;
     uvh_slab_give(&worker->connections, conn);
     worker->connection_count--;
-    uvh_server_connection_closed(worker->server);
+    uvh_worker_settle(worker);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -40,6 +41,17 @@ static void on_handle_closed(uv_handle_t *handle)
     struct uvh_conn *conn = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_conn, watch.poll);
     conn->handle_closed = true;
     free_if_unused(conn);
+}
+
+/* Counted where it changes, since the list is for the worker's own thread to walk. */
+static void count_idle(struct uvh_conn *conn, enum uvh_timeout_class class)
+{
+    bool before = conn->timeout_class == UVH_TIMEOUT_IDLE;
+    bool now = class == UVH_TIMEOUT_IDLE;
+    if (now && !before)
+        uvh_counter_add(&conn->worker->counters.idle_connections, 1);
+    else if (before && !now)
+        uvh_counter_subtract(&conn->worker->counters.idle_connections, 1);
 }
 
 static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, bool progress)
@@ -50,6 +62,7 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, boo
     if (linked &&
         conn->timeout_class == UVH_TIMEOUT_RESUME) /* it has work to do first; then this is looked at again */
         return;
+    count_idle(conn, class);
     conn->timeout_class = (unsigned char)class;
     uvh_timeout_arm(&conn->worker->timeouts[class], &conn->timeout, uv_now(conn->worker->loop));
 }
@@ -93,15 +106,17 @@ void uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
         if (conn != NULL)
             uvh_slab_give(&worker->connections, conn);
         uvh_socket_close(socket);
+        uvh_accept_closed(worker);
         return;
     }
     conn->worker = worker;
+    conn->timeout_class = UVH_TIMEOUT_CLASSES;
     uvh_timeout_init(&conn->timeout);
     worker->connection_count++;
-    worker->counters.active_connections++;
+    uvh_counter_add(&worker->counters.active_connections, 1);
     uvh_worker_watch_time(worker);
     if (reject) {
-        worker->counters.rejected_connections++;
+        uvh_counter_add(&worker->counters.rejected_connections, 1);
         conn->unread = true; /* its request is on the way */
         uvh_conn_rx_refuse(conn, 503, "too many connections");
     }
@@ -113,7 +128,9 @@ void uvh_conn_close(struct uvh_conn *conn)
     if (conn->life == UVH_CONN_CLOSED)
         return;
     conn->life = UVH_CONN_CLOSED;
-    conn->worker->counters.active_connections--;
+    uvh_counter_subtract(&conn->worker->counters.active_connections, 1);
+    count_idle(conn, UVH_TIMEOUT_CLASSES);
+    uvh_accept_closed(conn->worker);
     uvh_timeout_cancel(&conn->timeout);
     if (conn->exchange != NULL &&
         conn->worker->server->on_finished != NULL) /* as long as the socket knows it */
@@ -239,7 +256,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
     enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
     bool wants_request = class == UVH_TIMEOUT_HEADER || class == UVH_TIMEOUT_BODY;
     if (class != UVH_TIMEOUT_LINGER)
-        conn->worker->counters.timeouts++;
+        uvh_counter_add(&conn->worker->counters.timeouts, 1);
     if (!wants_request) {
         uvh_conn_close(conn);
         return;

@@ -7,6 +7,7 @@
 
 /*    field                         default     min   max         unit           status */
 #define UVH_LIMITS(X)                                               \
+    X(workers, 1, 1, 1024, "workers", 0)                            \
     X(max_connections, 10000, 1, 10000000, "connections", 503)      \
     X(listen_backlog, 4096, 1, 65535, "connections", 0)             \
     X(keep_alive_timeout, 60, 1, 86400, "seconds", 0)               \

@@ -28,6 +28,13 @@ struct uvh_owned {
     void *arg;
 };
 
+/* What a worker has that is not on the caller's thread. */
+struct uvh_thread {
+    uv_loop_t loop;
+    uv_thread_t thread;
+    bool running; /* started and not joined */
+};
+
 struct uvh_server {
     uvhttp_server_t view;
     uvhttp_config_t config;
@@ -36,22 +43,28 @@ struct uvh_server {
     struct uvh_owned *owned;
     uvhttp_finished_cb on_finished;
     void *finished_arg;
-    struct uvh_worker worker;
-    struct uvh_list listeners;
+    struct uvh_worker *workers; /* from the first listening on; config.workers of them */
+    struct uvh_thread *threads; /* as many; the first one is not used */
+    size_t worker_count;
     int port; /* of the first listener */
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller gave none */
     bool owns_loop;
-    bool accept_failing; /* and it has been logged */
-    atomic_uchar life;   /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
+    bool threads_started;
+    atomic_uchar life; /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
     bool free_when_stopped;
-    size_t open_handles;     /* of the server and its worker, to be closed before it has stopped */
-    uv_async_t stop_request; /* uvhttp_server_stop from any thread */
+    size_t open_handles; /* of the server and its first worker, to be closed before it has stopped */
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;
     uvhttp_stopped_cb on_stopped;
     void *stopped_arg;
+
+    char apart[UVH_CACHE_LINE]; /* what changes with every connection is not to slow down what is above */
+    atomic_size_t open_connections;
+    atomic_size_t threads_left; /* started and not at their end */
+    atomic_bool stop_asked;     /* by uvhttp_server_stop, for the first worker to see */
+    char apart_again[UVH_CACHE_LINE];
 };
 
 static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
@@ -70,7 +83,19 @@ __attribute__((format(printf, 3, 0)))
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments);
 
-/* By the worker: a connection was closed for good. */
-void uvh_server_connection_closed(struct uvh_server *server);
+/* Stops, the second time at once. The first worker's thread, as all of the following. */
+void uvh_server_stop(struct uvh_server *server);
+
+/* By the first worker: somebody has woken it. */
+void uvh_server_woken(struct uvh_server *server);
+
+/* By the first worker: nothing is open any more but handles. They are closed, the worker's too. */
+void uvh_server_close_handles(struct uvh_server *server);
+
+/* One of `open_handles` is closed. */
+void uvh_server_handle_closed(struct uvh_server *server);
+
+/* Frees a server that has stopped or never began. */
+void uvh_server_release(struct uvh_server *server);
 
 #endif

@@ -1,0 +1,65 @@
+/* The loop is woken under the lock: whoever shuts the inbox and closes the handle then does so after every uv_async_send. */
+#include "net/inbox.h"
+
+int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)
+{
+    inbox->first = inbox->last = NULL;
+    inbox->shut = false;
+    int err = uv_mutex_init(&inbox->lock);
+    if (err != 0)
+        return err;
+    err = uv_async_init(loop, &inbox->wake, woken);
+    if (err != 0)
+        uv_mutex_destroy(&inbox->lock);
+    return err;
+}
+
+bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter)
+{
+    letter->next = NULL;
+    uv_mutex_lock(&inbox->lock);
+    bool open = !inbox->shut;
+    if (open) {
+        if (inbox->first == NULL)
+            inbox->first = letter;
+        else
+            inbox->last->next = letter;
+        inbox->last = letter;
+        uv_async_send(&inbox->wake);
+    }
+    uv_mutex_unlock(&inbox->lock);
+    return open;
+}
+
+void uvh_inbox_wake(struct uvh_inbox *inbox)
+{
+    uv_mutex_lock(&inbox->lock);
+    if (!inbox->shut)
+        uv_async_send(&inbox->wake);
+    uv_mutex_unlock(&inbox->lock);
+}
+
+static struct uvh_letter *take(struct uvh_inbox *inbox, bool shut)
+{
+    uv_mutex_lock(&inbox->lock);
+    struct uvh_letter *first = inbox->first;
+    inbox->first = inbox->last = NULL;
+    inbox->shut = inbox->shut || shut;
+    uv_mutex_unlock(&inbox->lock);
+    return first;
+}
+
+struct uvh_letter *uvh_inbox_take(struct uvh_inbox *inbox)
+{
+    return take(inbox, false);
+}
+
+struct uvh_letter *uvh_inbox_shut(struct uvh_inbox *inbox)
+{
+    return take(inbox, true);
+}
+
+void uvh_inbox_release(struct uvh_inbox *inbox)
+{
+    uv_mutex_destroy(&inbox->lock);
+}
