@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+enum { UVHTTP_WORKERS_MAX = 1024 }; /* the most config->workers may be */
+
 typedef struct uvhttp_config {
     /* Threads that serve, the one that runs the server among them. More than one only with a loop of the server's own, and then handlers
      * run on several threads at once: see uvhttp/server.h. uvhttp_core_count is a good number. */

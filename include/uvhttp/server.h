@@ -108,7 +108,7 @@ UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
 /* How many workers the server has or will have (config->workers). Any thread. 0 for NULL. */
 UVHTTP_EXPORT size_t uvhttp_server_worker_count(const uvhttp_server_t *server);
 
-/* The processor cores this process may use, at least 1: what config->workers is good to be. Any thread. */
+/* The processor cores this process may use, from 1 to UVHTTP_WORKERS_MAX: what config->workers is good to be. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_core_count(void);
 
 /* Has `run(server, worker, arg)` called on the thread of a worker (0 to uvhttp_server_worker_count - 1; the first one is the thread in

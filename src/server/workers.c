@@ -201,5 +201,6 @@ void uvh_workers_free(struct uvh_server *server)
 
 size_t uvhttp_core_count(void)
 {
-    return uv_available_parallelism();
+    size_t count = uv_available_parallelism();
+    return count < UVHTTP_WORKERS_MAX ? count : UVHTTP_WORKERS_MAX;
 }
