@@ -12,8 +12,10 @@
 
 enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, TEXT_SIZE = 8192 };
 
-static atomic_long live;    /* blocks of heap */
-static atomic_long threads; /* answering, and not at their end */
+static atomic_long live; /* blocks of heap */
+static uv_mutex_t lock;
+static uv_cond_t changed;
+static long threads; /* answering, and not at their end; under the lock */
 static atomic_long aborts;
 static atomic_long hops;
 static atomic_long finished;
@@ -44,6 +46,34 @@ static void release(void *memory, void *context)
 }
 
 static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL};
+
+/* ---- threads ---- */
+
+static void count_thread(long change)
+{
+    uv_mutex_lock(&lock);
+    threads += change;
+    uv_cond_broadcast(&changed);
+    uv_mutex_unlock(&lock);
+}
+
+static long count_threads(void)
+{
+    uv_mutex_lock(&lock);
+    long count = threads;
+    uv_mutex_unlock(&lock);
+    return count;
+}
+
+/* Work that takes so long. */
+static void be_slow(uint64_t ms)
+{
+    uint64_t end = uv_hrtime() + ms * 1000000;
+    uv_mutex_lock(&lock);
+    for (uint64_t now = uv_hrtime(); now < end; now = uv_hrtime())
+        (void)uv_cond_timedwait(&changed, &lock, end - now);
+    uv_mutex_unlock(&lock);
+}
 
 /* ---- answers ---- */
 
@@ -90,8 +120,8 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                          (unsigned long long)one.rejected_connections, (unsigned long long)one.latency.count);
     }
     (void)snprintf(text + used, sizeof text - (size_t)used,
-                   ",\"aborts\":%ld,\"threads\":%ld,\"finished\":%ld}", atomic_load(&aborts),
-                   atomic_load(&threads), atomic_load(&finished));
+                   ",\"aborts\":%ld,\"threads\":%ld,\"finished\":%ld}", atomic_load(&aborts), count_threads(),
+                   atomic_load(&finished));
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -126,11 +156,10 @@ static void send_answer(uvhttp_server_t *server, size_t worker, void *arg)
 static void work_on(void *arg)
 {
     struct answer *answer = arg;
-    if (answer->wait_ms > 0)
-        uv_sleep(answer->wait_ms);
+    be_slow(answer->wait_ms);
     if (uvhttp_server_post(answer->server, answer->worker, send_answer, answer) != 0)
         free(answer); /* stopped: nobody waits any more */
-    atomic_fetch_sub(&threads, 1);
+    count_thread(-1);
 }
 
 static void forget_answer(uvhttp_response_t *res, void *arg)
@@ -153,10 +182,10 @@ static int from_thread(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     answer->response = res;
     answer->wait_ms = wait == NULL ? 0 : (unsigned)strtoul(wait, NULL, 10);
     uvhttp_response_on_abort(res, forget_answer, answer);
-    atomic_fetch_add(&threads, 1);
+    count_thread(1);
     if (uv_thread_create(&thread, work_on, answer) != 0) {
         uvhttp_response_on_abort(res, NULL, NULL);
-        atomic_fetch_sub(&threads, 1);
+        count_thread(-1);
         free(answer);
         return UVHTTP_ENOMEM;
     }
@@ -314,7 +343,7 @@ int main(int argc, char **argv)
     uvhttp_static_t *files = NULL;
     uvhttp_access_log_t *log = NULL;
     int err = 0;
-    if (config == NULL || argc < 2)
+    if (config == NULL || argc < 2 || uv_mutex_init(&lock) != 0 || uv_cond_init(&changed) != 0)
         return EXIT_NOT_STARTED;
     config->workers = strtoul(argv[1], NULL, 10);
     config->allocator = &allocator;
@@ -334,8 +363,10 @@ int main(int argc, char **argv)
         err = serve(server, argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0);
     if (err != 0)
         (void)fprintf(stderr, "workers_server: %s\n", uvhttp_error_name(err));
-    while (atomic_load(&threads) > 0) /* they may still post */
-        uv_sleep(1);
+    uv_mutex_lock(&lock);
+    while (threads > 0) /* they may still post */
+        uv_cond_wait(&changed, &lock);
+    uv_mutex_unlock(&lock);
     uvhttp_server_free(server);
     uvhttp_access_log_close(log);
     uvhttp_static_close(files);
