@@ -52,6 +52,7 @@ const struct uvh_option uvh_option_table[] = {
           "milliseconds until a changed file is noticed (default: 1000)"),
 
     GROUP("Limits"),
+    CONFIG("workers", workers, NUMBER, "N"),
     CONFIG("max-connections", max_connections, NUMBER, "N"),
     CONFIG("max-requests-per-connection", max_requests_per_connection, NUMBER, "N"),
     CONFIG("max-target-size", max_target_size, SIZE, "SIZE"),

@@ -1,4 +1,4 @@
-/* benchmark_unified [PORT]: one server for every kind of answer (default port 18081, 0 takes a free one). `./dev bench http` measures
+/* benchmark_unified [--workers N] [PORT]: one server for every kind of answer (default port 18081, 0 takes a free one). `./dev bench http` measures
  * it, and its 1,000 further routes make the router work as it does in a real program.
  *
  *     GET  /               13 bytes from memory
@@ -131,10 +131,13 @@ static int add_further_routes(uvhttp_server_t *server)
 
 int main(int argc, char **argv)
 {
+    int workers = take_workers(&argc, argv);
     int port = argc > 1 ? parse_port(argv[1]) : 18081;
-    if (port < 0 || argc > 2) {
-        fprintf(stderr, "benchmark_unified: %s\nusage: benchmark_unified [PORT]\n",
-                argc > 2 ? "too many arguments" : "the port is a number from 0 to 65535");
+    if (port < 0 || workers < 0 || argc > 2) {
+        fprintf(stderr, "benchmark_unified: %s\nusage: benchmark_unified [--workers N] [PORT]\n",
+                argc > 2      ? "too many arguments"
+                : workers < 0 ? "the number of workers is from 1 to 1024, or 0 or auto for one for each core"
+                              : "the port is a number from 0 to 65535");
         return 2;
     }
     print_build("benchmark_unified");
@@ -145,7 +148,7 @@ int main(int argc, char **argv)
         perror("benchmark_unified: no memory for /stream");
         return 1;
     }
-    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_server_t *server = new_server_of(workers);
     int err = add_named_routes(server, &descriptor);
     if (err == 0)
         err = add_further_routes(server);

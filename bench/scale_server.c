@@ -1,4 +1,4 @@
-/* scale_server [--routes N] [--body BYTES] [--max-connections N] [PORT]: the server of `./dev bench scale`, whose size the
+/* scale_server [--routes N] [--body BYTES] [--max-connections N] [--workers N] [PORT]: the server of `./dev bench scale`, whose size the
  * arguments choose. "/" answers a body from memory (default 13 bytes), and N routes "/routes/NUMBER/:id" answer 13 bytes. Idle
  * connections stay open for a day, so that none goes while others are measured. */
 #include "start_line.h"
@@ -15,6 +15,7 @@ struct body {
 
 struct options {
     size_t routes, body_size, max_connections;
+    int workers;
     int port;
 };
 
@@ -54,6 +55,7 @@ static size_t *find_option(struct options *options, const char *word)
 static int parse_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.body_size = sizeof(text) - 1, .max_connections = 100000, .port = 18082};
+    options->workers = take_workers(&argc, argv);
     for (int i = 1; i < argc; i++) {
         size_t *number = find_option(options, argv[i]);
         if (number == NULL) {
@@ -64,7 +66,7 @@ static int parse_options(int argc, char **argv, struct options *options)
             return -1;
         }
     }
-    return 0;
+    return options->workers < 0 ? -1 : 0;
 }
 
 static int fill_body(struct body *body, size_t size)
@@ -84,6 +86,7 @@ static uvhttp_server_t *new_server(const struct options *options)
     if (config == NULL)
         return NULL;
     config->max_connections = options->max_connections;
+    config->workers = (size_t)options->workers;
     config->keep_alive_timeout = DAY_SECONDS;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
@@ -106,7 +109,8 @@ int main(int argc, char **argv)
     struct options options;
     struct body body = {0};
     if (parse_options(argc, argv, &options) != 0) {
-        fputs("usage: scale_server [--routes N] [--body BYTES] [--max-connections N] [PORT]\n", stderr);
+        fputs("usage: scale_server [--routes N] [--body BYTES] [--max-connections N] [--workers N] [PORT]\n",
+              stderr);
         return 2;
     }
     print_build("scale_server");

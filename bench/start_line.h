@@ -37,6 +37,46 @@ static inline void print_build(const char *name)
                 name);
 }
 
+/* Takes "--workers N" out of the arguments: the number of workers (0 and "auto": one for each core), 1 without it, -1 when N is none. */
+static inline int take_workers(int *argc, char **argv)
+{
+    int kept = 1, workers = 1;
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "--workers") != 0) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        const char *text = ++i < *argc ? argv[i] : "";
+        workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text); /* any number that an int holds */
+        if (workers == 0)
+            workers = (int)uvhttp_core_count();
+    }
+    *argc = kept;
+    return workers <= UVHTTP_WORKERS_MAX ? workers : -1;
+}
+
+/* With the defaults but for the number of workers; NULL when memory ran out. */
+static inline uvhttp_server_t *new_server_of(int workers)
+{
+    uvhttp_config_t *config = uvhttp_config_new();
+    if (config == NULL)
+        return NULL;
+    config->workers = (size_t)workers;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    return server;
+}
+
+/* What each worker has done, when there are several: `./dev bench workers` reads it. */
+static inline void print_workers(uvhttp_server_t *server)
+{
+    uvhttp_stats_t stats;
+    size_t count = uvhttp_server_worker_count(server);
+    for (size_t i = 0; count > 1 && i < count && uvhttp_server_worker_stats(server, i, &stats) == 0; i++)
+        printf("worker %zu: %llu connections, %llu requests\n", i,
+               (unsigned long long)stats.total_connections, (unsigned long long)stats.total_requests);
+}
+
 /* Listens on the loopback address, prints where, and runs until SIGINT or SIGTERM. `err` is that of the set-up so far; frees the
  * server in every case. Returns the exit code. */
 static inline int run_server(const char *name, uvhttp_server_t *server, int err, int port)
@@ -53,6 +93,7 @@ static inline int run_server(const char *name, uvhttp_server_t *server, int err,
         fflush(stdout);
         what = "failed";
         err = uvhttp_server_run(server);
+        print_workers(server);
     }
     uvhttp_server_free(server);
     if (err != 0)

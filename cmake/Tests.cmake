@@ -79,6 +79,10 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
         add_executable(wire_server ${wire_server_sources})
         target_link_libraries(wire_server PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
         set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+        # The same for what runs on several threads.
+        add_executable(workers_server tests/wire/workers_server.c)
+        target_link_libraries(workers_server PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV Threads::Threads)
+        set_target_properties(workers_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
     endif()
 endif()
 

@@ -3,7 +3,7 @@
 
 Called by `./dev test`, which builds first. The tests in C (cmocka, through ctest) and the wire tests (pytest against the built
 programs) run once with the release and once with the asan build; the tests of the benchmark, of the checks and of the installation
-run once. Single tests are counted, not programs. A kind of which nothing ran has failed: a test that is not found must not look
+run once. What concerns several threads runs once more with the tsan build. Single tests are counted, not programs. A kind of which nothing ran has failed: a test that is not found must not look
 like one that passes. Logs: build/logs. The last line is `N passed, N failed`, with `, N skipped` if there are any.
 """
 
@@ -26,6 +26,9 @@ PYTEST_KINDS = ("wire", "bench", "checks", "install")
 PRESET_KINDS = C_KINDS + ("wire",)
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan")
+# What runs on several threads: these programs and files once more, built with ThreadSanitizer.
+TSAN_TESTS = {"unit": "test_(access_log|platform_line_writer|static_files)", "faults": "test_(workers|watch)",
+              "wire": ["test_workers.py"]}
 # Ends a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
 
@@ -172,13 +175,15 @@ def run_kind(kind, preset):
         environment = {"UVHTTP_BUILD_DIR": str(build), "PYTHONDONTWRITEBYTECODE": "1",
                        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
                        "UBSAN_OPTIONS": "print_stacktrace=1"}
-        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", folder],
+        files = [f"{folder}/{name}" for name in TSAN_TESTS[kind]] if preset == "tsan" else [folder]
+        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", *files],
                    log, environment)
         return count_pytest(kind, results, code), log
-    listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$"], capture_output=True, text=True)
+    chosen = ["-R", f"/{TSAN_TESTS[kind]}$"] if preset == "tsan" else []
+    listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$", *chosen], capture_output=True, text=True)
     if "Total Tests: 0" in listed.stdout:
         return Counts(), log
-    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", "-j", str(os.cpu_count() or 1), "--output-junit", results,
+    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(os.cpu_count() or 1), "--output-junit", results,
          "--output-on-failure", "--test-output-size-passed", "10000000", "--test-output-size-failed", "10000000"], log, {})
     return count_ctest(kind, results), log
 
@@ -194,7 +199,8 @@ def unknown_tests(tests):
 def main():
     parser = argparse.ArgumentParser(prog="./dev test", description="Runs the tests.")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
-    parser.add_argument("--preset", action="append", choices=PRESETS, help="only with this build (default: both)")
+    parser.add_argument("--preset", action="append", choices=(*PRESETS, "tsan"),
+                        help="only with this build (default: all three)")
     options = parser.parse_args()
     for kind in options.kinds:
         if kind not in KINDS:
@@ -202,7 +208,8 @@ def main():
     kinds = options.kinds or KINDS
 
     LOGS.mkdir(parents=True, exist_ok=True)
-    steps = [(kind, preset) for preset in options.preset or PRESETS for kind in kinds if kind in PRESET_KINDS]
+    steps = [(kind, preset) for preset in options.preset or (*PRESETS, "tsan")
+             for kind in kinds if kind in PRESET_KINDS and (preset != "tsan" or kind in TSAN_TESTS)]
     steps += [(kind, None) for kind in kinds if kind not in PRESET_KINDS]
     total = Counts()
     for path in unknown_tests(ROOT / "tests"):

@@ -17,10 +17,16 @@
 extern "C" {
 #endif
 
+enum { UVHTTP_WORKERS_MAX = 1024 }; /* the most config->workers may be */
+
 typedef struct uvhttp_config {
+    /* Threads that serve, the one that runs the server among them. More than one only with a loop of the server's own, and then handlers
+     * run on several threads at once: see uvhttp/server.h. uvhttp_core_count is a good number. */
+    size_t workers;
+
     /* Connections */
-    size_t max_connections; /* open at once; one more gets 503 and is closed */
-    size_t listen_backlog;  /* connections the system queues before accept */
+    size_t max_connections; /* open at once, over all workers; one more gets 503 and is closed */
+    size_t listen_backlog;  /* connections the system queues before accept, for each worker and address */
 
     /* Times, in seconds */
     size_t keep_alive_timeout; /* idle before or between requests: closed */
@@ -91,7 +97,8 @@ UVHTTP_EXPORT const uvhttp_limit_t *uvhttp_config_limit(size_t index);
 /* The number called `name`. Errors: UVHTTP_EINVAL (none is called so; `*value` stays). Any thread. */
 UVHTTP_EXPORT int uvhttp_config_get(const uvhttp_config_t *config, const char *name, size_t *value);
 
-/* Sets the number called `name` from text, see uvhttp_config_parse, when it is in range. 0, or with a NUL-terminated message of at most
+/* Sets the number called `name` from text, see uvhttp_config_parse, when it is in range; "auto" and "0" for workers mean as many as there are
+ * cores (uvhttp_core_count). 0, or with a NUL-terminated message of at most
  * `size` bytes and nothing changed: UVHTTP_EINVAL (no number is called so), UVHTTP_ECONFIG ("max_connections: '10k' is not a
  * number; allowed are 1 to 10000000 connections"; "max_connections is 0; allowed are ..."). What several numbers ask of each other
  * is for uvhttp_config_check. Any thread, one at a time for one config. */

@@ -68,12 +68,9 @@ UVHTTP_EXPORT const char *uvhttp_request_host(uvhttp_request_t *request);
 
 /* ---- Data of your own ---- */
 
-/* A pointer with the server, for handlers: NULL at first. For what is to be freed with it: uvhttp_server_own. */
+/* A pointer with the server, for handlers (which find it by uvhttp_request_server): NULL at first. For what is to be freed with it: uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_server_set_data(uvhttp_server_t *server, void *data);
 UVHTTP_EXPORT void *uvhttp_server_data(const uvhttp_server_t *server);
-
-/* The server a request came to. */
-UVHTTP_EXPORT uvhttp_server_t *uvhttp_request_server(const uvhttp_request_t *request);
 
 /* A pointer with the connection, for the requests that come on it later. `release` (may be NULL) is called with it once: when the connection is
  * gone and its last exchange has ended, or when it is replaced. Errors: UVHTTP_ENOMEM, and UVHTTP_EINVAL from a handler that blocks, since

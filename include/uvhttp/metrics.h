@@ -24,8 +24,8 @@ UVHTTP_EXPORT size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out
  * `size` as above; a cut never divides an escape. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size);
 
-/* A handler: answers 200 with the metrics of `server` (a uvhttp_server_t, which need not be the one that was asked but must run on the same
- * loop). The request that asks is not yet in them. */
+/* A handler: answers 200 with the metrics of `server` (a uvhttp_server_t, which need not be the one that was asked), all its
+ * workers added up. The request that asks is not yet in them. */
 UVHTTP_EXPORT int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                 void *server);
 

@@ -16,6 +16,8 @@ extern "C" {
 #endif
 
 typedef struct uvhttp_request uvhttp_request_t;
+struct uvhttp_server; /* uvhttp_server_t of uvhttp/server.h */
+struct uv_loop_s;
 
 /* The method as a number (UVHTTP_METHOD_OTHER for an extension method) and as sent (RFC 9110 section 9). */
 UVHTTP_EXPORT uvhttp_method_t uvhttp_request_method(const uvhttp_request_t *request);
@@ -107,6 +109,12 @@ UVHTTP_EXPORT int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_
  * memory nor a timeout runs up. Both may be called twice, from anywhere on the loop's thread, the body's callback too. */
 UVHTTP_EXPORT void uvhttp_request_pause_body(uvhttp_request_t *request);
 UVHTTP_EXPORT void uvhttp_request_resume_body(uvhttp_request_t *request);
+
+/* The server, the number of the worker that has the request (uvhttp_server_post finds the way back by it), and that worker's loop (for timers and
+ * the like, on this thread only; close them before the server has stopped, since a worker's loop ends when nothing is left on it). */
+UVHTTP_EXPORT struct uvhttp_server *uvhttp_request_server(const uvhttp_request_t *request);
+UVHTTP_EXPORT size_t uvhttp_request_worker(const uvhttp_request_t *request);
+UVHTTP_EXPORT struct uv_loop_s *uvhttp_request_loop(const uvhttp_request_t *request);
 
 /* The response that answers this request. */
 UVHTTP_EXPORT uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request);

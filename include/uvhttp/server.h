@@ -1,6 +1,10 @@
-/* The server: listens, accepts, and runs handlers on a libuv loop.
+/* The server: listens, accepts, and runs handlers on libuv loops.
  *
- * One thread: the one that runs the loop. Only uvhttp_server_stop may be called from others. */
+ * Threads: with one worker (the default) everything runs on the thread that runs the loop. With config->workers > 1, uvhttp_server_run starts the
+ * others as threads, and handlers, middleware and callbacks run on all of them at once: an exchange stays on one thread from its beginning to its
+ * end, and what several of them share is yours to protect. From other threads you may call uvhttp_server_stop, uvhttp_server_post,
+ * uvhttp_server_read_stats, uvhttp_server_worker_stats and uvhttp_server_worker_count, from when the server listens until it is freed; everything else on
+ * the thread that made the server. docs/workers.md tells more. */
 #ifndef UVHTTP_SERVER_H
 #define UVHTTP_SERVER_H
 
@@ -89,15 +93,33 @@ UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb r
  * uvhttp_server_port. "::" is every IPv6 address and no IPv4 one; "localhost" is 127.0.0.1 and, where there is IPv6, ::1 with the same port. Unix
  * sockets and descriptors: uvhttp/embedding.h. May be called for several addresses. Freezes routes,
  * even if the address is then refused. Errors: UVHTTP_ECONFIG (logged with the field), UVHTTP_EINVAL (address or port),
- * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...).
+ * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...; UV_EMFILE: there are not enough descriptors for all workers). Every worker
+ * listens on the same port, but for an address that is added while several run: the first one accepts for all there.
  * Also sets SIGPIPE to be ignored if it has its default action, since a vanished client would end the process otherwise. */
 UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *address, int port);
 
 /* The port of the first listener that has one, 0 before. */
 UVHTTP_EXPORT int uvhttp_server_port(const uvhttp_server_t *server);
 
-/* Runs the loop until the server has stopped. Errors: libuv's. With a caller's loop run that instead. */
+/* Runs the loop until the server has stopped, and the threads of further workers. Errors: UVHTTP_EINVAL (it listens nowhere), libuv's (UV_EAGAIN: the
+ * system allows no further thread); then, with a line in the log, everything is ended and the server has stopped. With a caller's loop run that
+ * instead. */
 UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
+
+/* How many workers the server has or will have (config->workers). Any thread. 0 for NULL. */
+UVHTTP_EXPORT size_t uvhttp_server_worker_count(const uvhttp_server_t *server);
+
+/* The processor cores this process may use, from 1 to UVHTTP_WORKERS_MAX: what config->workers is good to be. Any thread. */
+UVHTTP_EXPORT size_t uvhttp_core_count(void);
+
+/* Has `run(server, worker, arg)` called on the thread of a worker (0 to uvhttp_server_worker_count - 1; the first one is the thread in
+ * uvhttp_server_run, and the only one there is on a loop of yours). Any thread. What one thread posts to one worker runs in that order. If this returns
+ * 0, `run` is called exactly once, whatever happens: also when the server is stopped or freed without having run, and then possibly within
+ * uvhttp_server_stop's or uvhttp_server_free's work. A worker takes posts until it has nothing open any more after a stop, so exchanges that
+ * wait for one get it. The way to answer later from a thread of yours: keep the response and uvhttp_request_worker's number, and post. Do not free
+ * the server in it. Errors: UVHTTP_EINVAL (no function, no such worker, or the server does not listen yet), UVHTTP_ENOMEM, UVHTTP_ESTOPPED. */
+typedef void (*uvhttp_post_cb)(uvhttp_server_t *server, size_t worker, void *arg);
+UVHTTP_EXPORT int uvhttp_server_post(uvhttp_server_t *server, size_t worker, uvhttp_post_cb run, void *arg);
 
 /* Stops: no more connections are accepted, idle ones are closed, open exchanges may finish within drain_timeout (their
  * responses say "Connection: close"), then they are closed. A second call ends them at once. Does nothing before the
@@ -107,17 +129,23 @@ UVHTTP_EXPORT void uvhttp_server_stop(uvhttp_server_t *server);
 /* SIGINT and SIGTERM call uvhttp_server_stop, a second one of them stops at once. Errors: libuv's, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_stop_on_signals(uvhttp_server_t *server);
 
-/* The loop the server runs on, its own or the caller's: for timers and other libuv handles beside it. Close those before the server
+/* The loop of the first worker, the server's own or the caller's (uvhttp_request_loop is that of a request): for timers and other libuv handles beside it. Close those before the server
  * is freed when the loop is its own. */
 UVHTTP_EXPORT struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server);
 
-/* Called once, on the loop, when the last connection of a stopped server is closed. Useful with a caller's loop; then the
+/* Called once, on the first worker's loop, when the last connection of a stopped server is closed and all workers have ended. Useful with a caller's loop; then the
  * server may be freed in it. */
 typedef void (*uvhttp_stopped_cb)(uvhttp_server_t *server, void *arg);
 UVHTTP_EXPORT void uvhttp_server_on_stopped(uvhttp_server_t *server, uvhttp_stopped_cb stopped, void *arg);
 
-/* Refreshes and returns server->stats. */
+/* Refreshes and returns server->stats, added up over all workers. One thread at a time: handlers that may run at once call the next one. */
 UVHTTP_EXPORT const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *server);
+
+/* The same to memory of yours: of all workers, or of one. Any thread. A number is at most a moment old, and not all are of the same moment; read from
+ * a thread that is not the worker's own, a connection in the middle of an answer that comes at once is idle. Errors: UVHTTP_EINVAL (no
+ * `stats`, no such worker), UVHTTP_ENOMEM (`server` is NULL). */
+UVHTTP_EXPORT int uvhttp_server_read_stats(uvhttp_server_t *server, uvhttp_stats_t *stats);
+UVHTTP_EXPORT int uvhttp_server_worker_stats(uvhttp_server_t *server, size_t worker, uvhttp_stats_t *stats);
 
 /* The version, "0.1.0", and what was built in ("0.1.0 gcc 12.2.0 Release mimalloc"). Static. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_version(void);

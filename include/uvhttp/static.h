@@ -10,7 +10,7 @@
  * circle; 404 also for a path with an encoded slash, since no name holds one; 405 for other methods; 503 without descriptors or memory; 500, with a line in the log, when the disk fails. Several
  * ranges in one request are answered with the whole file. A folder ".well-known" in the root is never hidden (RFC 8615).
  *
- * A context and its cache belong to one loop. */
+ * A context keeps a cache for each worker of its server, so one context serves one server, and no other. */
 #ifndef UVHTTP_STATIC_H
 #define UVHTTP_STATIC_H
 
@@ -27,8 +27,8 @@ typedef struct uvhttp_static_config {
     const char *index;    /* index file names, separated by spaces; NULL: "index.html"; "": none */
     bool listing;         /* answer folders without index with a listing; default: 403 */
     bool hidden;          /* serve names that begin with a dot; default: 404 */
-    size_t cache_memory;  /* bytes of file contents kept in memory; 0: 64 MiB */
-    size_t cache_entries; /* files known at once (bodies or descriptors); 0: 1,024 */
+    size_t cache_memory;  /* bytes of file contents kept in memory by each worker; 0: 64 MiB */
+    size_t cache_entries; /* files each worker knows at once (bodies or descriptors); 0: 1,024 */
     size_t
         memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: 16 KiB */
     size_t revalidate_ms; /* milliseconds after which a cached file is looked at again; 0: 1,000 */
@@ -46,7 +46,7 @@ UVHTTP_EXPORT void uvhttp_static_close(uvhttp_static_t *context);
 UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                void *context);
 
-/* Loads one file into the cache now: its first request only looks whether the file is still the same, and needs not read it. `path`
+/* Loads one file into the caches of all workers now: its first request of each only looks whether the file is still the same, and needs not read it. `path`
  * as in a URL below the root, decoded ("/static/index.html", "/" for an index file). 0, or libuv's code when it cannot be opened,
  * UVHTTP_ENOTREG, UVHTTP_ENOMEM. Before the server runs. */
 UVHTTP_EXPORT int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path);

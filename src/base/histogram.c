@@ -1,16 +1,6 @@
 /* Reading histograms: what is asked seldom, and may walk all counters. */
 #include "base/histogram.h"
 
-static uint64_t load(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)counter, memory_order_relaxed);
-}
-
-static void store(_Atomic uint64_t *counter, uint64_t value)
-{
-    atomic_store_explicit(counter, value, memory_order_relaxed);
-}
-
 /* The smallest value of a counter's range. */
 static uint64_t range_begin(size_t index)
 {
@@ -23,38 +13,38 @@ static uint64_t range_begin(size_t index)
 
 void uvh_histogram_clear(struct uvh_histogram *histogram)
 {
-    store(&histogram->sum, 0);
-    store(&histogram->max, 0);
+    uvh_counter_set(&histogram->sum, 0);
+    uvh_counter_set(&histogram->max, 0);
     for (size_t i = 0; i < UVH_HISTOGRAM_SIZE; i++)
-        store(&histogram->counts[i], 0);
+        uvh_counter_set(&histogram->counts[i], 0);
 }
 
 void uvh_histogram_merge(struct uvh_histogram *into, const struct uvh_histogram *from)
 {
-    uint64_t max = load(&from->max);
-    uvh_histogram_add(&into->sum, load(&from->sum));
-    if (max > load(&into->max))
-        store(&into->max, max);
+    uint64_t max = uvh_counter_read(&from->max);
+    uvh_counter_add(&into->sum, uvh_counter_read(&from->sum));
+    if (max > uvh_counter_read(&into->max))
+        uvh_counter_set(&into->max, max);
     for (size_t i = 0; i < UVH_HISTOGRAM_SIZE; i++)
-        uvh_histogram_add(&into->counts[i], load(&from->counts[i]));
+        uvh_counter_add(&into->counts[i], uvh_counter_read(&from->counts[i]));
 }
 
 uint64_t uvh_histogram_count(const struct uvh_histogram *histogram)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < UVH_HISTOGRAM_SIZE; i++)
-        count += load(&histogram->counts[i]);
+        count += uvh_counter_read(&histogram->counts[i]);
     return count;
 }
 
 uint64_t uvh_histogram_sum(const struct uvh_histogram *histogram)
 {
-    return load(&histogram->sum);
+    return uvh_counter_read(&histogram->sum);
 }
 
 uint64_t uvh_histogram_max(const struct uvh_histogram *histogram)
 {
-    return load(&histogram->max);
+    return uvh_counter_read(&histogram->max);
 }
 
 /* ceil(count * millionths / 10^6), at least 1, without overflow. */
@@ -76,7 +66,7 @@ uint64_t uvh_histogram_percentile(const struct uvh_histogram *histogram, uint64_
     uint64_t rank = rank_of(count, millionths);
     /* What lies beyond the last range, and what was recorded since `count` was taken, is the maximum. */
     for (size_t i = 0; i < UVH_HISTOGRAM_SIZE - 1; i++) {
-        uint64_t here = load(&histogram->counts[i]);
+        uint64_t here = uvh_counter_read(&histogram->counts[i]);
         if (here < rank) {
             rank -= here;
             continue;
@@ -93,6 +83,6 @@ uint64_t uvh_histogram_below(const struct uvh_histogram *histogram, uint64_t bou
     uint64_t count = 0;
     size_t end = uvh_histogram_index(bound);
     for (size_t i = 0; i < end; i++)
-        count += load(&histogram->counts[i]);
+        count += uvh_counter_read(&histogram->counts[i]);
     return count;
 }

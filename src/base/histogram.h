@@ -6,11 +6,11 @@
 #ifndef UVH_BASE_HISTOGRAM_H
 #define UVH_BASE_HISTOGRAM_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/counter.h"
 
 enum {
     UVH_HISTOGRAM_SUB_BITS = 5, /* each power of two is divided into 32 ranges of equal width */
@@ -23,13 +23,6 @@ struct uvh_histogram {
     _Atomic uint64_t max;
     _Atomic uint64_t counts[UVH_HISTOGRAM_SIZE];
 };
-
-/* A plain load and a plain store: there is one writer. */
-static inline void uvh_histogram_add(_Atomic uint64_t *counter, uint64_t value)
-{
-    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, before + value, memory_order_relaxed);
-}
 
 /* The counter of a value. Below 64 each value has its own; above, the five bits behind the highest one choose. */
 static inline size_t uvh_histogram_index(uint64_t value)
@@ -45,10 +38,10 @@ static inline size_t uvh_histogram_index(uint64_t value)
 /* `times` values of one size. */
 static inline void uvh_histogram_record(struct uvh_histogram *histogram, uint64_t value, uint64_t times)
 {
-    uvh_histogram_add(&histogram->counts[uvh_histogram_index(value)], times);
-    uvh_histogram_add(&histogram->sum, value * times);
-    if (UVH_UNLIKELY(value > atomic_load_explicit(&histogram->max, memory_order_relaxed)))
-        atomic_store_explicit(&histogram->max, value, memory_order_relaxed);
+    uvh_counter_add(&histogram->counts[uvh_histogram_index(value)], times);
+    uvh_counter_add(&histogram->sum, value * times);
+    if (UVH_UNLIKELY(value > uvh_counter_read(&histogram->max)))
+        uvh_counter_set(&histogram->max, value);
 }
 
 /* Empty. The writer's thread. */

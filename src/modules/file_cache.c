@@ -139,6 +139,24 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
     return true;
 }
 
+static void copy_list(struct uvh_file_cache *cache, const struct uvh_list *list)
+{
+    for (const struct uvh_list *link = list->previous; link != list; link = link->previous) {
+        struct uvh_file_entry *copy =
+            uvh_file_entry_copy(UVH_CONTAINER_OF(link, struct uvh_file_entry, recent));
+        if (copy == NULL)
+            continue;
+        uvh_file_cache_insert(cache, copy);
+        uvh_file_entry_unref(copy);
+    }
+}
+
+void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cache *from)
+{
+    copy_list(cache, &from->on_disk);
+    copy_list(cache, &from->in_memory);
+}
+
 void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
 {
     if (!in_cache(entry))

@@ -40,6 +40,9 @@ struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const c
  * changed, when the entry cannot fit at all or the cache knows a later state of the file. */
 bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *entry);
 
+/* Takes copies of all entries of another cache, as far as there is room and memory. */
+void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cache *from);
+
 /* Throws an entry out; harmless when it is in no cache. */
 void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *entry);
 

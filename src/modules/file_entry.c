@@ -17,23 +17,24 @@ enum {
     SETTLED_MS = 2500,
 };
 
-static struct uvh_file_entry *new_entry(const struct uvh_file_order *order, size_t body_size)
+static struct uvh_file_entry *new_entry(const uvhttp_allocator_t *allocator, uvhttp_slice_t key,
+                                        size_t body_size)
 {
-    size_t head = sizeof(struct uvh_file_entry) + order->key.length + 1;
+    size_t head = sizeof(struct uvh_file_entry) + key.length + 1;
     if (body_size > SIZE_MAX - head)
         return NULL;
-    struct uvh_file_entry *entry = uvh_alloc(order->allocator, head + body_size);
+    struct uvh_file_entry *entry = uvh_alloc(allocator, head + body_size);
     if (entry == NULL)
         return NULL;
     memset(entry, 0, sizeof(*entry));
-    entry->allocator = order->allocator;
+    entry->allocator = allocator;
     entry->references = 1;
     entry->descriptor = -1;
     uvh_list_init(&entry->recent);
-    entry->key_length = order->key.length;
-    if (order->key.length > 0)
-        memcpy(entry->key, order->key.base, order->key.length);
-    entry->key[order->key.length] = '\0';
+    entry->key_length = key.length;
+    if (key.length > 0)
+        memcpy(entry->key, key.base, key.length);
+    entry->key[key.length] = '\0';
     return entry;
 }
 
@@ -45,7 +46,7 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
     *entry = NULL;
     for (int i = 0; i < READ_TRIES && facts->size <= order->memory_file_size; i++) {
         size_t size = (size_t)facts->size;
-        struct uvh_file_entry *made = new_entry(order, size);
+        struct uvh_file_entry *made = new_entry(order->allocator, order->key, size);
         if (made == NULL)
             return UVHTTP_ENOMEM;
         char *body = made->key + made->key_length + 1;
@@ -119,7 +120,7 @@ static int load_opened(const struct uvh_file_order *order, int descriptor, struc
     if (err == 0)
         err = read_body(order, descriptor, facts, &made);
     if (err == 0 && made == NULL) {
-        made = new_entry(order, 0);
+        made = new_entry(order->allocator, order->key, 0);
         err = made == NULL ? UVHTTP_ENOMEM : 0;
         if (err == 0) {
             made->descriptor = descriptor;
@@ -148,6 +149,33 @@ int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entr
     if (err != 0)
         return err;
     return load_opened(order, descriptor, &facts, entry);
+}
+
+struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
+{
+    bool on_disk = entry->descriptor >= 0;
+    size_t size = on_disk ? 0 : (size_t)entry->size;
+    struct uvh_file_entry *copy =
+        new_entry(entry->allocator, (uvhttp_slice_t){entry->key, entry->key_length}, size);
+    if (copy == NULL)
+        return NULL;
+    if (on_disk)
+        copy->descriptor = uvh_file_duplicate(entry->descriptor);
+    else if (size > 0)
+        memcpy(copy->key + copy->key_length + 1, entry->body, size);
+    copy->body = on_disk ? NULL : copy->key + copy->key_length + 1;
+    copy->size = entry->size;
+    copy->facts = entry->facts;
+    copy->type = entry->type;
+    copy->settled = entry->settled;
+    copy->modified = entry->modified;
+    memcpy(copy->etag, entry->etag, sizeof(copy->etag));
+    copy->etag_length = entry->etag_length;
+    if ((on_disk && copy->descriptor < 0) || prepare(copy) != 0) {
+        uvh_file_entry_unref(copy);
+        return NULL;
+    }
+    return copy;
 }
 
 bool uvh_file_entry_current(const struct uvh_file_facts *known, bool settled,

@@ -62,6 +62,10 @@ struct uvh_file_order {
  * UVHTTP_ENOMEM. Any thread. */
 int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entry **entry);
 
+/* A second entry of the same state of the file, for another cache, with one reference; as if it was never looked at again. NULL without memory or
+ * descriptors. Any thread, as long as nobody changes `entry`. */
+struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry);
+
 /* The file needs not be read again: `facts` say the same as when it was read, and that is enough to go by. */
 bool uvh_file_entry_current(const struct uvh_file_facts *known, bool settled,
                             const struct uvh_file_facts *facts);

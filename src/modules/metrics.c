@@ -175,13 +175,13 @@ size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
 
 int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *server)
 {
-    const uvhttp_stats_t *stats = uvhttp_server_stats(server);
-    if (stats == NULL)
+    uvhttp_stats_t stats;
+    if (uvhttp_server_read_stats(server, &stats) != 0)
         return UVHTTP_EINVAL;
-    size_t length = uvhttp_metrics_write(stats, NULL, 0);
+    size_t length = uvhttp_metrics_write(&stats, NULL, 0);
     char *text = uvhttp_request_allocate(request, length + 1);
     if (text == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_metrics_write(stats, text, length + 1);
+    uvhttp_metrics_write(&stats, text, length + 1);
     return uvhttp_response_send(response, 200, UVHTTP_METRICS_CONTENT_TYPE, text, length);
 }

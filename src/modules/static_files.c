@@ -1,8 +1,8 @@
 /* Static files over the public API: uvhttp/static.h.
  *
  * A request for a file that was looked at lately is answered from the cache at once: one look into the table, no system call, no
- * allocation. Everything else goes through the thread pool (static_load.c) and is answered when that comes back (static_answer.c). A
- * context belongs to one loop, since its cache does. */
+ * allocation. Everything else goes through the thread pool (static_load.c) and is answered when that comes back (static_answer.c). Each
+ * worker of a server has a cache of its own, made when its first request comes, so that none waits for another. */
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
@@ -30,7 +30,11 @@ enum {
 
 struct uvhttp_static {
     struct uvh_static_settings settings;
-    struct uvh_file_cache cache;
+    struct uvh_file_cache_limits limits;
+    uint64_t seed; /* of the caches */
+    struct uvh_file_cache
+        prewarmed; /* with several workers not changed any more once requests come: each copies it */
+    struct uvh_file_cache *caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
     size_t
         prefix_length; /* of every path that gets here, when mounted below a prefix of fixed length; else 0 */
 };
@@ -39,6 +43,7 @@ struct uvhttp_static {
 struct job {
     struct uvh_static_load load;
     struct uvhttp_static *context;
+    struct uvh_file_cache *cache; /* of the worker that has the request */
     struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
     uint64_t started;             /* milliseconds of the loop's clock */
 };
@@ -73,12 +78,12 @@ static void store(struct job *job)
         entry->fresh_until = job->started + context->settings.revalidate_ms;
     }
     if (job->load.outcome == UVH_STATIC_ENTRY)
-        uvh_file_cache_insert(&context->cache, entry);
+        uvh_file_cache_insert(job->cache, entry);
     else if (job->load.outcome != UVH_STATIC_UNCHANGED && job->known != NULL &&
              job->known->looked_at <= job->started)
-        uvh_file_cache_remove(&context->cache, job->known);
+        uvh_file_cache_remove(job->cache, job->known);
     if (job->load.error == -EMFILE || job->load.error == -ENFILE)
-        uvh_file_cache_shed(&context->cache);
+        uvh_file_cache_shed(job->cache);
 }
 
 static void run_load(void *arg)
@@ -125,8 +130,8 @@ static bool is_hidden(const char *path)
 }
 
 /* `known` may be NULL; otherwise it is looked at again. `path` lives as long as the request. */
-static int start_load(struct uvhttp_static *context, uvhttp_response_t *response, uvhttp_slice_t path,
-                      struct uvh_file_entry *known)
+static int start_load(struct uvhttp_static *context, struct uvh_file_cache *cache,
+                      uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     struct job *job = uvhttp_request_allocate(request, sizeof(*job));
@@ -134,6 +139,7 @@ static int start_load(struct uvhttp_static *context, uvhttp_response_t *response
         return UVHTTP_ENOMEM;
     *job = (struct job){
         .context = context,
+        .cache = cache,
         .known = known,
         .started = uvhttp_response_now(response),
         .load = {.settings = &context->settings, .path = path, .title = uvhttp_request_path(request)},
@@ -161,21 +167,22 @@ static bool is_usable(const struct uvhttp_static *context, const struct uvh_file
 }
 
 /* What the cache cannot answer at once. */
-static int serve_from_disk(struct uvhttp_static *context, uvhttp_request_t *request,
+static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache *cache,
                            uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
 {
+    uvhttp_request_t *request = uvhttp_response_request(response);
     char *copy = uvhttp_request_allocate(request, path.length + 1);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     uvhttp_slice_t normal = {copy, normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
-        known = uvh_file_cache_find(&context->cache, normal.base, normal.length);
+        known = uvh_file_cache_find(cache, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
             return uvh_static_answer_entry(request, response, known);
     }
     if (!context->settings.hidden && is_hidden(normal.base))
         return uvhttp_response_send_status(response, 404);
-    return start_load(context, response, normal, known);
+    return start_load(context, cache, response, normal, known);
 }
 
 static int refuse_method(uvhttp_response_t *response)
@@ -198,6 +205,35 @@ static uvhttp_slice_t file_path(const struct uvhttp_static *context, uvhttp_requ
     return (uvhttp_slice_t){path.base + prefix, path.length - prefix};
 }
 
+static void close_cache(struct uvhttp_static *context, struct uvh_file_cache *cache)
+{
+    if (cache == NULL || cache == &context->prewarmed)
+        return;
+    uvh_file_cache_release(cache);
+    uvh_free(context->settings.allocator, cache);
+}
+
+/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there is no other worker. NULL when memory ran out. */
+static struct uvh_file_cache *open_cache(struct uvhttp_static *context, const uvhttp_request_t *request)
+{
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
+    struct uvh_file_cache_limits limits = context->limits;
+    limits.descriptors /= workers;
+    if (workers == 1)
+        return context->caches[0] = &context->prewarmed;
+    struct uvh_file_cache *cache = uvh_alloc(allocator, sizeof(*cache));
+    if (cache == NULL)
+        return NULL;
+    if (uvh_file_cache_init(cache, allocator, &limits, context->seed) != 0) {
+        uvh_free(allocator, cache);
+        return NULL;
+    }
+    uvh_file_cache_copy(cache, &context->prewarmed);
+    context->caches[uvhttp_request_worker(request)] = cache;
+    return cache;
+}
+
 int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
     struct uvhttp_static *files = context;
@@ -214,10 +250,16 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
             return UVHTTP_ENOMEM;
         path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
     }
-    struct uvh_file_entry *entry = uvh_file_cache_find(&files->cache, path.base, path.length);
+    struct uvh_file_cache *cache = files->caches[uvhttp_request_worker(request)];
+    if (UVH_UNLIKELY(cache == NULL)) {
+        cache = open_cache(files, request);
+        if (cache == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    struct uvh_file_entry *entry = uvh_file_cache_find(cache, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
         return uvh_static_answer_entry(request, response, entry);
-    return serve_from_disk(files, request, response, path, entry);
+    return serve_from_disk(files, cache, response, path, entry);
 }
 
 static size_t or_default(size_t value, size_t standard)
@@ -225,21 +267,21 @@ static size_t or_default(size_t value, size_t standard)
     return value != 0 ? value : standard;
 }
 
-static int open_cache(struct uvhttp_static *context, const uvhttp_static_config_t *config)
+static int open_prewarmed(struct uvhttp_static *context, const uvhttp_static_config_t *config)
 {
-    struct uvh_file_cache_limits limits = {
+    context->limits = (struct uvh_file_cache_limits){
         .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
         .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
         .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE,
     };
-    uint64_t seed;
-    int err = uvh_random_number(&seed);
+    int err = uvh_random_number(&context->seed);
     if (err != 0)
         return err;
     /* A file that may not stay in memory need not go there. */
-    if (context->settings.memory_file_size > limits.memory)
-        context->settings.memory_file_size = limits.memory;
-    return uvh_file_cache_init(&context->cache, context->settings.allocator, &limits, seed);
+    if (context->settings.memory_file_size > context->limits.memory)
+        context->settings.memory_file_size = context->limits.memory;
+    return uvh_file_cache_init(&context->prewarmed, context->settings.allocator, &context->limits,
+                               context->seed);
 }
 
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
@@ -264,7 +306,7 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
     int err =
         made->settings.index == NULL ? UVHTTP_ENOMEM : uvh_file_root_open(&made->settings.root, config->root);
     if (err == 0)
-        err = open_cache(made, config);
+        err = open_prewarmed(made, config);
     if (err != 0) {
         uvh_file_root_close(&made->settings.root);
         uvh_free(allocator, made->settings.index);
@@ -279,7 +321,9 @@ void uvhttp_static_close(uvhttp_static_t *context)
 {
     if (context == NULL)
         return;
-    uvh_file_cache_release(&context->cache);
+    for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
+        close_cache(context, context->caches[i]);
+    uvh_file_cache_release(&context->prewarmed);
     uvh_file_root_close(&context->settings.root);
     uvh_free(context->settings.allocator, context->settings.index);
     uvh_free(context->settings.allocator, context);
@@ -308,7 +352,7 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
         err = UVHTTP_ENOTREG;
     /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
      * needs not read it. */
-    if (load.outcome == UVH_STATIC_ENTRY && !uvh_file_cache_insert(&context->cache, load.entry))
+    if (load.outcome == UVH_STATIC_ENTRY && !uvh_file_cache_insert(&context->prewarmed, load.entry))
         err = UVHTTP_ENOMEM;
     uvh_file_entry_unref(load.entry);
     uvh_free(allocator, copy);

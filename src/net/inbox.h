@@ -1,8 +1,8 @@
 /* Letters to a loop from any thread: a list behind a lock, and a handle that wakes the loop.
  *
  * Always true: letters come out in the order in which they were put in; one that was put in successfully comes out exactly once, by
- * uvh_inbox_take or uvh_inbox_shut; once it is shut nothing goes in any more. What a letter says is its sender's and reader's
- * business. Called by workers. */
+ * uvh_inbox_take or uvh_inbox_shut; once it is shut nothing goes in any more. What a letter says is its own business. Called by workers, and
+ * by who writes to them. */
 #ifndef UVH_NET_INBOX_H
 #define UVH_NET_INBOX_H
 
@@ -13,6 +13,8 @@
 /* Stands in the memory of what is sent. */
 struct uvh_letter {
     struct uvh_letter *next;
+    void (*read)(struct uvh_letter *letter,
+                 void *reader); /* which is whoever has the inbox; may free the letter */
 };
 
 struct uvh_inbox {

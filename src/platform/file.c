@@ -295,6 +295,12 @@ void uvh_file_close(int descriptor)
         close(descriptor);
 }
 
+int uvh_file_duplicate(int descriptor)
+{
+    int duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    return duplicate < 0 ? -errno : duplicate;
+}
+
 int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset)
 {
     size_t done = 0;

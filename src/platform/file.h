@@ -53,6 +53,9 @@ int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_fa
 int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
 void uvh_file_close(int descriptor);
 
+/* Another descriptor for the same open file, or a negative errno. */
+int uvh_file_duplicate(int descriptor);
+
 /* True when both are the same file in the same state. */
 bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_facts *b);
 

@@ -83,7 +83,29 @@ int uvh_socket_set_tcp(int socket)
     return err == 0 ? set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES) : err;
 }
 
-int uvh_socket_listen(const char *address, int port, int backlog)
+/* Binds, in such a way that a second program on the same port is told so instead of getting half of our connections: the first socket is
+ * bound as if it were alone, and shares only from then on. */
+static int bind_to(int listener, const struct sockaddr_storage *address, socklen_t length,
+                   enum uvh_socket_sharing sharing)
+{
+    int err = 0;
+#if defined(__linux__)
+    if (sharing == UVH_SOCKET_SHARE)
+        err = set_option(listener, SOL_SOCKET, SO_REUSEPORT, 1);
+#else
+    if (sharing == UVH_SOCKET_SHARE)
+        err = -ENOTSUP;
+#endif
+    if (err == 0 && bind(listener, (const struct sockaddr *)address, length) != 0)
+        err = -errno;
+#if defined(__linux__)
+    if (err == 0 && sharing == UVH_SOCKET_SHARE_FIRST)
+        err = set_option(listener, SOL_SOCKET, SO_REUSEPORT, 1);
+#endif
+    return err;
+}
+
+int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing)
 {
     struct sockaddr_storage storage;
     socklen_t length;
@@ -100,8 +122,8 @@ int uvh_socket_listen(const char *address, int port, int backlog)
     /* Without this, "::" would or would not take IPv4 too, depending on the machine's settings. */
     if (err == 0 && storage.ss_family == AF_INET6)
         err = set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    if (err == 0 && bind(listener, (struct sockaddr *)&storage, length) != 0)
-        err = -errno;
+    if (err == 0)
+        err = bind_to(listener, &storage, length, sharing);
     if (err == 0 && listen(listener, backlog) != 0)
         err = -errno;
     if (err != 0) {

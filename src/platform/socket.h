@@ -22,8 +22,16 @@ int uvh_socket_new(int family);
 int uvh_socket_make_ours(int socket);
 int uvh_socket_set_tcp(int socket);
 
+/* Who else may listen on the same address and port. The system shares connections out among sockets that do, by a hash of
+ * the client's address and port. */
+enum uvh_socket_sharing {
+    UVH_SOCKET_ALONE,       /* nobody */
+    UVH_SOCKET_SHARE_FIRST, /* nobody so far, or it fails with -EADDRINUSE; later those of this user who SHARE */
+    UVH_SOCKET_SHARE,       /* others of this user who do. -ENOTSUP where the system cannot share out */
+};
+
 /* A listening socket on a numeric IPv4 or IPv6 address; port 0 takes a free one. TCP_NODELAY is set and inherited. */
-int uvh_socket_listen(const char *address, int port, int backlog);
+int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing);
 
 /* The port a socket is bound to; 0 when it has none. */
 int uvh_socket_port(int socket);

@@ -51,7 +51,7 @@ static int ask_loop(struct uvh_exchange *shadow, enum want want)
 {
     struct job *job = job_of(shadow);
     job->want = want;
-    uvh_inbox_put(&shadow->worker->blocking_inbox, &job->letter); /* open as long as there is a connection */
+    uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* open as long as there is a connection */
     uv_sem_wait(&job->told);
     return job->result;
 }
@@ -171,7 +171,7 @@ static void run(struct uvh_task *task)
         result = route->handler(&shadow->request, &shadow->response, route->arg);
     job->result = result;
     job->want = WANT_FINISH;
-    uvh_inbox_put(&shadow->worker->blocking_inbox, &job->letter); /* last: the loop may free the job */
+    uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* last: the loop may free the job */
 }
 
 /* ---- the loop: what a letter asks for ---- */
@@ -266,8 +266,10 @@ static void finish(struct job *job)
     uvh_exchange_let_go(real);
 }
 
-static void read_letter(struct job *job)
+static void read_letter(struct uvh_letter *letter, void *reader)
 {
+    struct job *job = UVH_CONTAINER_OF(letter, struct job, letter);
+    (void)reader;
     struct uvhttp_response *response = &job->real->response;
     switch (job->want) {
     case WANT_BEGIN:
@@ -292,19 +294,6 @@ static void read_letter(struct job *job)
         return;
     }
     uv_sem_post(&job->told);
-}
-
-void uvh_blocking_read_letters(uv_async_t *wake)
-{
-    struct uvh_inbox *inbox = UVH_CONTAINER_OF(wake, struct uvh_inbox, wake);
-    struct uvh_worker *worker = UVH_CONTAINER_OF(inbox, struct uvh_worker, blocking_inbox);
-    uvh_watch_event(&worker->watch);
-    struct uvh_letter *letter = uvh_inbox_take(inbox);
-    while (letter != NULL) {
-        struct job *job = UVH_CONTAINER_OF(letter, struct job, letter);
-        letter = letter->next; /* read before the thread goes on, which may write the next one */
-        read_letter(job);
-    }
 }
 
 /* The response is over before the handler is. */
@@ -384,6 +373,7 @@ static struct job *new_job(struct uvh_exchange *real)
         return NULL;
     }
     job->task.run = run;
+    job->letter.read = read_letter;
     job->real = real;
     uvh_exchange_init(&job->shadow, real->worker, &shadow_protocol, arena);
     job->shadow.handled = true;

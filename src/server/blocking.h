@@ -11,9 +11,6 @@
 /* Has the route's handler run. Holds the exchange until it has. 0; an error when it could not be started. */
 int uvh_blocking_start(struct uvh_exchange *exchange);
 
-/* The worker's inbox has letters from such handlers. */
-void uvh_blocking_read_letters(uv_async_t *wake);
-
 /* True when a handler that blocks has this exchange. */
 bool uvh_blocking_is(const struct uvh_exchange *exchange);
 

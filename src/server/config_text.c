@@ -1,6 +1,7 @@
 /* The configuration from text: numbers by their names, with units, and from the environment. Guarantees that a refused text changes
  * nothing and is told with its name, itself and what is allowed. Called by programs that read settings. */
 #include <uvhttp/config.h>
+#include <uvhttp/server.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,10 @@ int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *tex
     size_t value;
     unsigned long long min = (unsigned long long)row->min;
     unsigned long long max = (unsigned long long)row->max;
+    if (field == &config->workers && (strcmp(text, "auto") == 0 || strcmp(text, "0") == 0)) {
+        config->workers = uvhttp_core_count();
+        return 0;
+    }
     if (uvhttp_config_parse(text, row->unit, &value) != 0) {
         snprintf(message, size, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH,
                  text, kind_of(row->unit), min, max, row->unit);

@@ -4,6 +4,7 @@
 #include <uvhttp/embedding.h>
 
 #include "platform/socket.h"
+#include "server/accept.h"
 #include "server/server.h"
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -31,7 +32,7 @@ static void free_if_unused(struct uvh_conn *conn)
     uvh_exchange_release_connection_data(worker->server->allocator, conn->data);
     uvh_slab_give(&worker->connections, conn);
     worker->connection_count--;
-    uvh_server_connection_closed(worker->server);
+    uvh_worker_settle(worker);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -55,6 +56,17 @@ static struct uvh_timeout_list *timeouts_for(const struct uvh_conn *conn, enum u
     return seconds == 0 ? &conn->worker->timeouts[class] : uvh_worker_route_timeouts(conn->worker, seconds);
 }
 
+/* Counted where it changes, since the list is for the worker's own thread to walk. */
+static void count_idle(struct uvh_conn *conn, enum uvh_timeout_class class)
+{
+    bool before = conn->timeout_class == UVH_TIMEOUT_IDLE;
+    bool now = class == UVH_TIMEOUT_IDLE;
+    if (now && !before)
+        uvh_counter_add(&conn->worker->counters.idle_connections, 1);
+    else if (before && !now)
+        uvh_counter_subtract(&conn->worker->counters.idle_connections, 1);
+}
+
 static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, bool progress)
 {
     bool linked = !uvh_list_empty(&conn->timeout.link);
@@ -63,6 +75,7 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, boo
     if (linked &&
         conn->timeout_class == UVH_TIMEOUT_RESUME) /* it has work to do first; then this is looked at again */
         return;
+    count_idle(conn, class);
     conn->timeout_class = (unsigned char)class;
     uvh_timeout_arm(timeouts_for(conn, class), &conn->timeout, uv_now(conn->worker->loop));
 }
@@ -116,12 +129,13 @@ int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
         return UVHTTP_ENOMEM;
     }
     conn->worker = worker;
+    conn->timeout_class = UVH_TIMEOUT_CLASSES;
     uvh_timeout_init(&conn->timeout);
     worker->connection_count++;
-    worker->counters.active_connections++;
+    uvh_counter_add(&worker->counters.active_connections, 1);
     uvh_worker_watch_time(worker);
     if (reject) {
-        worker->counters.rejected_connections++;
+        uvh_counter_add(&worker->counters.rejected_connections, 1);
         conn->unread = true; /* its request is on the way */
         uvh_conn_rx_refuse(conn, 503, "too many connections");
     }
@@ -134,7 +148,9 @@ void uvh_conn_close(struct uvh_conn *conn)
     if (conn->life == UVH_CONN_CLOSED)
         return;
     conn->life = UVH_CONN_CLOSED;
-    conn->worker->counters.active_connections--;
+    uvh_counter_subtract(&conn->worker->counters.active_connections, 1);
+    count_idle(conn, UVH_TIMEOUT_CLASSES);
+    uvh_accept_closed(conn->worker);
     uvh_timeout_cancel(&conn->timeout);
     if (conn->exchange != NULL &&
         conn->worker->server->on_finished != NULL) /* as long as the socket knows it */
@@ -343,7 +359,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
         return;
     }
     if (class != UVH_TIMEOUT_LINGER)
-        conn->worker->counters.timeouts++;
+        uvh_counter_add(&conn->worker->counters.timeouts, 1);
     switch (class) {
     case UVH_TIMEOUT_HEADER:
         uvh_conn_rx_refuse(conn, 408, "the request head took too long");

@@ -27,7 +27,7 @@ static bool pay_continue(struct uvh_conn *conn)
         uvh_conn_rx_refuse(conn, 503, uvhttp_strerror(UVHTTP_ENOMEM));
     if (err != 0)
         return false;
-    conn->worker->counters.responses_1xx++;
+    uvh_counter_add(&conn->worker->counters.responses_1xx, 1);
     return true;
 }
 

@@ -88,7 +88,7 @@ void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail)
 
 void uvh_conn_rx_refuse_reason(struct uvh_conn *conn, uvhttp_reason_t reason)
 {
-    conn->worker->counters.parse_errors++;
+    uvh_counter_add(&conn->worker->counters.parse_errors, 1);
     uvh_conn_rx_refuse(conn, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
 }
 
@@ -162,7 +162,7 @@ static size_t take_head(struct uvh_conn *conn, char *data, size_t length)
         uvh_conn_rx_refuse_reason(conn, reason);
         return length;
     }
-    conn->worker->counters.total_requests++;
+    uvh_counter_add(&conn->worker->counters.total_requests, 1);
     uvh_watch_event(&conn->worker->watch);
     exchange->base.began = conn->worker->watch.turn;
     conn->requests++;
@@ -299,7 +299,7 @@ void uvh_conn_rx_readable(struct uvh_conn *conn)
             uvh_conn_close(conn);
         return;
     }
-    conn->worker->counters.bytes_received += (uint64_t)count;
+    uvh_counter_add(&conn->worker->counters.bytes_received, (uint64_t)count);
     span.length += (uint32_t)count;
     buffer->used += (size_t)count;
     process(conn, span);

@@ -149,17 +149,17 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
 
 static void count_response(struct uvh_worker *worker, int status)
 {
-    uvhttp_stats_t *counters = &worker->counters;
+    struct uvh_counters *counters = &worker->counters;
     if (status < 200)
-        counters->responses_1xx++;
+        uvh_counter_add(&counters->responses_1xx, 1);
     else if (status < 300)
-        counters->responses_2xx++;
+        uvh_counter_add(&counters->responses_2xx, 1);
     else if (status < 400)
-        counters->responses_3xx++;
+        uvh_counter_add(&counters->responses_3xx, 1);
     else if (status < 500)
-        counters->responses_4xx++;
+        uvh_counter_add(&counters->responses_4xx, 1);
     else
-        counters->responses_5xx++;
+        uvh_counter_add(&counters->responses_5xx, 1);
 }
 
 static bool may_keep_alive(const struct uvh_conn *conn, const struct uvh_h1_exchange *exchange)
@@ -206,7 +206,7 @@ int uvh_conn_tx_interim(struct uvh_conn *conn, int status)
     out = put_fields(out, response);
     out = PUT(out, "\r\n");
     conn->out.end += (uint32_t)(out - begin);
-    conn->worker->counters.responses_1xx++;
+    uvh_counter_add(&conn->worker->counters.responses_1xx, 1);
     return 0;
 }
 
@@ -292,7 +292,7 @@ size_t uvh_conn_tx_sent(struct uvh_conn *conn, size_t count)
     if (count < from_out)
         from_out = count;
     conn->out.begin += (uint32_t)from_out;
-    conn->worker->counters.bytes_sent += count;
+    uvh_counter_add(&conn->worker->counters.bytes_sent, count);
     return count - from_out;
 }
 
@@ -352,7 +352,7 @@ static int send_file(struct uvh_conn *conn)
         body->offset += (uint64_t)count;
         body->size -= (uint64_t)count;
         conn->exchange->base.sent += (uint64_t)count;
-        conn->worker->counters.bytes_sent += (uint64_t)count;
+        uvh_counter_add(&conn->worker->counters.bytes_sent, (uint64_t)count);
         share -= (uint64_t)count < share ? (uint64_t)count : share;
         if ((size_t)count < size)
             return SENT_SOME;

@@ -318,7 +318,7 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     exchange->finished = true;
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
-        exchange->worker->counters.aborted_exchanges++;
+        uvh_counter_add(&exchange->worker->counters.aborted_exchanges, 1);
     bool incomplete = response->state != UVH_RESPONSE_SENT;
     if (incomplete) /* before anybody is called who could try to send */
         response->state = UVH_RESPONSE_GONE;
@@ -409,6 +409,26 @@ void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, 
 uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
 {
     return &uvh_exchange_of_response(response)->request;
+}
+
+static struct uvh_worker *worker_of(const uvhttp_request_t *request)
+{
+    return UVH_CONTAINER_OF((uvhttp_request_t *)(uintptr_t)request, struct uvh_exchange, request)->worker;
+}
+
+struct uvhttp_server *uvhttp_request_server(const uvhttp_request_t *request)
+{
+    return &worker_of(request)->server->view;
+}
+
+size_t uvhttp_request_worker(const uvhttp_request_t *request)
+{
+    return worker_of(request)->index;
+}
+
+struct uv_loop_s *uvhttp_request_loop(const uvhttp_request_t *request)
+{
+    return worker_of(request)->loop;
 }
 
 uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request)

@@ -8,6 +8,8 @@
 
 /* field, default, minimum, maximum, unit, status, what help and a printed configuration say of it */
 #define UVH_LIMITS(X)                                                                                       \
+    X(workers, 1, 1, UVHTTP_WORKERS_MAX, "workers", 0,                                                      \
+      "threads that serve; 0 or auto for one for each core")                                                \
     X(max_connections, 10000, 1, 10000000, "connections", 503, "connections open at once; more get 503")    \
     X(listen_backlog, 4096, 1, 65535, "connections", 0,                                                     \
       "connections the system queues before they are accepted")                                             \

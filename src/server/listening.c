@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "platform/socket.h"
 #include "platform/socket_adopt.h"
+#include "server/accept.h"
+#include "server/workers.h"
 
 enum { FREE_PORT_TRIES = 16 }; /* to find a port that is free under two addresses */
 
@@ -20,7 +22,7 @@ static int public_code(int err)
 
 static int accept_or_close(struct uvh_server *server, int socket)
 {
-    int err = uvh_server_accept_on(server, socket);
+    int err = uvh_workers_listen_on(server, socket);
     if (err != 0)
         uvh_socket_close(socket);
     return err;
@@ -36,10 +38,10 @@ static int listen_on_loopback(int port, int backlog, int sockets[2])
 {
     int err = 0;
     for (int tries = 0; tries < (port == 0 ? FREE_PORT_TRIES : 1); tries++) {
-        sockets[0] = uvh_socket_listen("127.0.0.1", port, backlog);
+        sockets[0] = uvh_socket_listen("127.0.0.1", port, backlog, UVH_SOCKET_ALONE);
         if (sockets[0] < 0)
             return sockets[0];
-        sockets[1] = uvh_socket_listen("::1", uvh_socket_port(sockets[0]), backlog);
+        sockets[1] = uvh_socket_listen("::1", uvh_socket_port(sockets[0]), backlog, UVH_SOCKET_ALONE);
         if (sockets[1] >= 0)
             return 0;
         err = sockets[1];
@@ -78,8 +80,7 @@ int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
         return err;
     if (strcmp(address, "localhost") == 0)
         return public_code(listen_on_localhost(server, port));
-    int socket = uvh_socket_listen(address, port, (int)server->config.listen_backlog);
-    return socket < 0 ? public_code(socket) : accept_or_close(server, socket);
+    return public_code(uvh_workers_listen(server, address, port));
 }
 
 int uvhttp_server_port(const uvhttp_server_t *server)
@@ -113,7 +114,7 @@ int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned 
         return UVHTTP_ENOMEM;
     memcpy(file->path, path, size);
     int socket = uvh_unix_socket_listen(path, mode, (int)server->config.listen_backlog, &file->file);
-    err = socket < 0 ? socket : uvh_server_accept_on(server, socket);
+    err = socket < 0 ? socket : uvh_workers_listen_on(server, socket);
     if (err == 0) {
         file->next = server->files;
         server->files = file;
@@ -146,7 +147,7 @@ int uvhttp_server_listen_fd(uvhttp_server_t *view, int fd)
     int err = uvh_server_start(server);
     if (err == 0)
         err = uvh_socket_adopt_listener(fd);
-    return err != 0 ? public_code(err) : uvh_server_accept_on(server, fd);
+    return err != 0 ? public_code(err) : uvh_workers_listen_on(server, fd);
 }
 
 int uvhttp_server_listen_inherited(uvhttp_server_t *view, size_t *count)
@@ -176,5 +177,5 @@ int uvhttp_server_adopt(uvhttp_server_t *view, int fd)
     if (err != 0)
         return public_code(err);
     uv_update_time(server->loop); /* the loop may not have run for a while, and timeouts count from now */
-    return uvh_server_take(server, fd);
+    return uvh_accept_take(&server->workers[0], fd);
 }

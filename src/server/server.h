@@ -29,6 +29,13 @@ struct uvh_owned {
     void *arg;
 };
 
+/* What a worker has that is not on the caller's thread. */
+struct uvh_thread {
+    uv_loop_t loop;
+    uv_thread_t thread;
+    bool running; /* started and not joined */
+};
+
 struct uvh_server {
     uvhttp_server_t view;
     uvhttp_config_t config;
@@ -37,21 +44,21 @@ struct uvh_server {
     struct uvh_owned *owned;
     uvhttp_finished_cb on_finished;
     void *finished_arg;
-    struct uvh_worker worker;
+    struct uvh_worker *workers; /* from the first listening on; config.workers of them */
+    struct uvh_thread *threads; /* as many; the first one is not used */
+    size_t worker_count;
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
     bool has_pool;
-    struct uvh_list listeners;
     struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
     int port;                         /* of the first listener that has one */
     bool listened;
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller gave none */
     bool owns_loop;
-    bool accept_failing; /* and it has been logged */
-    atomic_uchar life;   /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
+    bool threads_started;
+    atomic_uchar life; /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
     bool free_when_stopped;
-    size_t open_handles;     /* of the server and its worker, to be closed before it has stopped */
-    uv_async_t stop_request; /* uvhttp_server_stop from any thread */
+    size_t open_handles; /* of the server and its first worker, to be closed before it has stopped */
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;
@@ -60,6 +67,12 @@ struct uvh_server {
     void *data;                        /* the user's */
     const struct uvh_proxies *proxies; /* who is believed; NULL: nobody */
     _Atomic uint64_t connection_ids;   /* given so far */
+
+    char apart[UVH_CACHE_LINE]; /* what changes with every connection is not to slow down what is above */
+    atomic_size_t open_connections;
+    atomic_size_t threads_left; /* started and not at their end */
+    atomic_bool stop_asked;     /* by uvhttp_server_stop, for the first worker to see */
+    char apart_again[UVH_CACHE_LINE];
 };
 
 static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
@@ -87,15 +100,23 @@ static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_l
 /* Milliseconds since 1970 by the configured clock. */
 int64_t uvh_server_unix_ms(const struct uvh_server *server);
 
-/* Starts a server that is new: checks the configuration, freezes the router, prepares the loop's handles. 0 also when it runs already;
+/* Starts a server that is new: checks the configuration, freezes the router, prepares the workers. 0 also when it runs already;
  * UVHTTP_ESTOPPED when it does not any more. */
 int uvh_server_start(struct uvh_server *server);
 
-/* Accepts connections on a listening socket, or takes one that is connected. 0, or an error, and then the socket stays the caller's. */
-int uvh_server_accept_on(struct uvh_server *server, int socket);
-int uvh_server_take(struct uvh_server *server, int socket);
+/* Stops, the second time at once. The first worker's thread, as all of the following. */
+void uvh_server_stop(struct uvh_server *server);
 
-/* By the worker: a connection was closed for good. */
-void uvh_server_connection_closed(struct uvh_server *server);
+/* By the first worker: somebody has woken it. */
+void uvh_server_woken(struct uvh_server *server);
+
+/* By the first worker: nothing is open any more but handles. They are closed, the worker's too. */
+void uvh_server_close_handles(struct uvh_server *server);
+
+/* One of `open_handles` is closed. */
+void uvh_server_handle_closed(struct uvh_server *server);
+
+/* Frees a server that has stopped or never began. */
+void uvh_server_release(struct uvh_server *server);
 
 #endif

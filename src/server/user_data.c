@@ -65,8 +65,3 @@ void *uvhttp_server_data(const uvhttp_server_t *server)
 {
     return server == NULL ? NULL : uvh_server_of((uvhttp_server_t *)(uintptr_t)server)->data;
 }
-
-uvhttp_server_t *uvhttp_request_server(const uvhttp_request_t *request)
-{
-    return &uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request)->worker->server->view;
-}

@@ -14,8 +14,15 @@ static uint64_t latest_begin(const uv_loop_t *loop)
     return (uv_now(loop) + LOOP_CLOCK_MS) * NS_PER_MS;
 }
 
+const void *uvh_watch_thread(void)
+{
+    static _Thread_local char here;
+    return &here;
+}
+
 void uvh_watch_begin_turn(struct uvh_watch *watch)
 {
+    atomic_store_explicit(&watch->thread, uvh_watch_thread(), memory_order_relaxed);
     uint64_t now = uv_hrtime();
     uint64_t latest = watch->others != 0 ? watch->others : latest_begin(watch->wait.loop);
     watch->turn = now < latest ? now : latest;
@@ -37,11 +44,11 @@ static void on_wait(uv_prepare_t *prepare)
     uint64_t length = begin != 0 && now > begin ? now - begin : 0;
     if (length > 0) {
         uvh_histogram_record(&watch->turns, length / NS_PER_US, 1);
-        uvh_histogram_add(&watch->busy, length);
+        uvh_counter_add(&watch->busy, length);
     }
     if (watch->in_turn > 0)
         uvh_histogram_record(&watch->exchanges, length / NS_PER_US, watch->in_turn);
-    uvh_histogram_add(&watch->time, now - watch->waited);
+    uvh_counter_add(&watch->time, now - watch->waited);
     watch->waited = now;
     watch->turn = watch->others = 0;
     watch->in_turn = 0;
@@ -90,11 +97,6 @@ void uvh_watch_longer(struct uvh_watch *watch, uint64_t began)
 
 /* ---- reading ---- */
 
-static uint64_t load(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)counter, memory_order_relaxed);
-}
-
 void uvh_watch_sum_clear(struct uvh_watch_sum *sum)
 {
     uvh_histogram_clear(&sum->exchanges);
@@ -106,8 +108,8 @@ void uvh_watch_sum_add(struct uvh_watch_sum *sum, const struct uvh_watch *watch)
 {
     uvh_histogram_merge(&sum->exchanges, &watch->exchanges);
     uvh_histogram_merge(&sum->turns, &watch->turns);
-    sum->busy += load(&watch->busy);
-    sum->time += load(&watch->time);
+    sum->busy += uvh_counter_read(&watch->busy);
+    sum->time += uvh_counter_read(&watch->time);
 }
 
 static void report(const struct uvh_histogram *histogram, uvhttp_latency_t *latency)

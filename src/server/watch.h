@@ -21,8 +21,10 @@ struct uvh_watch {
     uint64_t others;   /* when somebody else's events began at the latest; 0: there was none but ours */
     uint64_t waited;   /* when the turn before ended */
     uint64_t in_turn;  /* exchanges that began and ended in this turn */
-    _Atomic uint64_t busy;          /* nanoseconds in turns */
-    _Atomic uint64_t time;          /* nanoseconds altogether */
+    _Atomic(const void *)
+        thread;            /* the one that runs the loop, as uvh_watch_thread says; NULL: not known yet */
+    _Atomic uint64_t busy; /* nanoseconds in turns */
+    _Atomic uint64_t time; /* nanoseconds altogether */
     struct uvh_histogram exchanges; /* microseconds */
     struct uvh_histogram turns;
 };
@@ -31,6 +33,9 @@ struct uvh_watch {
 enum { UVH_WATCH_HANDLES = 2 };
 int uvh_watch_start(struct uvh_watch *watch, uv_loop_t *loop);
 void uvh_watch_close(struct uvh_watch *watch, uv_close_cb closed);
+
+/* Something that is different for every thread. */
+const void *uvh_watch_thread(void);
 
 /* Reads the clock for the first event of a turn; see uvh_watch_event. */
 void uvh_watch_begin_turn(struct uvh_watch *watch);

@@ -1,13 +1,14 @@
-/* Pools, timeouts and the date of one loop. */
+/* Pools, timeouts and the date of one loop, what comes to it from other threads, and its end. */
 #include "server/worker.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "codec/http_date.h"
-#include "server/blocking.h"
+#include "server/accept.h"
 #include "server/conn.h"
 #include "server/server.h"
+#include "server/workers.h"
 
 enum {
     TICK_MS = 250, /* how late a timeout may fire */
@@ -25,7 +26,7 @@ static void on_tick(uv_timer_t *tick)
             uvh_conn_timed_out(UVH_CONTAINER_OF(expired, struct uvh_conn, timeout));
     }
     /* Descriptors and memory may have come free elsewhere in the process. */
-    struct uvh_list *listeners = &worker->server->listeners;
+    struct uvh_list *listeners = &worker->listeners;
     for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
         uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
     if (worker->connection_count == 0)
@@ -48,6 +49,98 @@ static void on_resume(uv_idle_t *resume)
     }
     if (uvh_list_empty(waiting))
         uv_idle_stop(resume);
+}
+
+/* ---- letters ---- */
+
+static void read_letters(struct uvh_worker *worker, struct uvh_letter *letter)
+{
+    worker->reading = true;
+    while (letter != NULL) {
+        struct uvh_letter *next = letter->next;
+        letter->read(letter, worker);
+        letter = next;
+    }
+    worker->reading = false;
+}
+
+static void on_woken(uv_async_t *wake)
+{
+    struct uvh_worker *worker = UVH_CONTAINER_OF(wake, struct uvh_worker, inbox.wake);
+    uvh_watch_event(&worker->watch);
+    read_letters(worker, uvh_inbox_take(&worker->inbox));
+    if (worker->index == 0)
+        uvh_server_woken(worker->server);
+    uvh_worker_obey(worker);
+}
+
+/* ---- the end ---- */
+
+/* Connections without a request are looked at once more, and closed. */
+static void drain_idle(struct uvh_worker *worker)
+{
+    struct uvh_list idle;
+    uvh_list_init(&idle);
+    uvh_list_take_all(&idle, &worker->timeouts[UVH_TIMEOUT_IDLE].members);
+    while (!uvh_list_empty(&idle)) {
+        struct uvh_list *first = idle.next;
+        uvh_list_remove(first);
+        uvh_conn_drain(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
+    }
+}
+
+static void end_connections(struct uvh_worker *worker)
+{
+    for (size_t i = 0; i < worker->timeout_count; i++) {
+        struct uvh_timeout *timeout;
+        while ((timeout = uvh_timeout_first(&worker->timeouts[i])) != NULL)
+            uvh_conn_close(UVH_CONTAINER_OF(timeout, struct uvh_conn, timeout));
+    }
+}
+
+void uvh_worker_obey(struct uvh_worker *worker)
+{
+    unsigned char ordered = atomic_load(&worker->ordered);
+    if (ordered >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING) {
+        uvh_accept_end(worker);
+        worker->life = UVH_WORKER_DRAINING;
+        worker->draining = true;
+        uvh_stream_stop_all(worker);
+    }
+    if (worker->life == UVH_WORKER_DRAINING)
+        drain_idle(worker);
+    if (ordered >= UVH_WORKER_END)
+        end_connections(worker);
+    uvh_worker_settle(worker);
+}
+
+/* Reads letters as long as the worker has nothing else to do. False when that gave it something to do: a connection that another worker has
+ * accepted in the end. */
+static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *letters)
+{
+    read_letters(worker, letters);
+    drain_idle(worker);
+    if (atomic_load(&worker->ordered) >= UVH_WORKER_END)
+        end_connections(worker);
+    return worker->connection_count == 0;
+}
+
+void uvh_worker_settle(struct uvh_worker *worker)
+{
+    if (worker->life != UVH_WORKER_DRAINING || worker->connection_count > 0 || worker->reading)
+        return;
+    /* The first one waits for the others: what they have to tell it while they end must not be lost. */
+    if (worker->index == 0 && !uvh_workers_ended(worker->server))
+        return;
+    /* Twice, since what is said in the first may lead to more, and behind the second one nothing more is taken. */
+    if (!read_last_letters(worker, uvh_inbox_take(&worker->inbox)) ||
+        !read_last_letters(worker, uvh_inbox_shut(&worker->inbox)))
+        return;
+    worker->life = UVH_WORKER_CLOSING;
+    if (worker->index == 0)
+        uvh_server_close_handles(worker->server);
+    else
+        uvh_worker_close(worker, NULL);
 }
 
 /* ---- timeouts ---- */
@@ -91,8 +184,6 @@ static int init_timeouts(struct uvh_worker *worker)
     const uvhttp_config_t *config = &worker->server->config;
     size_t most = UVH_TIMEOUT_CLASSES;
     uvhttp_router_each(worker->server->router, count_lengths, &most);
-    if (worker->timeouts != NULL) /* an attempt before has failed behind this */
-        return 0;
     worker->timeouts = uvh_alloc(worker->server->allocator, most * sizeof(*worker->timeouts));
     if (worker->timeouts == NULL)
         return UVHTTP_ENOMEM;
@@ -129,15 +220,24 @@ struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, ui
     return list;
 }
 
-/* ---- the beginning and the end ---- */
+/* ---- the beginning ---- */
 
-int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server)
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop)
 {
     const uvhttp_config_t *config = &server->config;
     worker->server = server;
     int err = init_timeouts(worker);
     if (err != 0)
         return err;
+    /* Of all handles only this one can fail: it needs descriptors. It comes first, so no other is to be undone. */
+    err = uvh_inbox_open(&worker->inbox, loop, on_woken);
+    if (err != 0) {
+        uvh_free(server->allocator, worker->timeouts);
+        return err;
+    }
+    worker->loop = loop;
+    worker->index = worker->compared = index;
+    uvh_list_init(&worker->listeners);
     uvh_list_init(&worker->streams);
     uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
@@ -147,16 +247,6 @@ int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server)
                                                  .max_fields = (uint32_t)config->max_header_count};
     worker->trailer_limits = worker->head_limits;
     worker->trailer_limits.max_size = (uint32_t)config->max_trailer_size;
-    return 0;
-}
-
-int uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop)
-{
-    int err = uvh_inbox_open(&worker->blocking_inbox, loop, uvh_blocking_read_letters);
-    if (err != 0)
-        return err;
-    worker->loop = loop;
-    /* None of these can fail. */
     uv_timer_init(loop, &worker->tick);
     uv_idle_init(loop, &worker->resume);
     uvh_watch_start(&worker->watch, loop);
@@ -171,18 +261,15 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_buffer_pool_release(&worker->buffers);
     uvh_arena_pool_release(&worker->arenas);
     uvh_slab_release(&worker->connections);
-    if (worker->loop != NULL)
-        uvh_inbox_release(&worker->blocking_inbox);
-    if (worker->timeouts != NULL)
-        uvh_free(worker->server->allocator, worker->timeouts);
+    uvh_inbox_release(&worker->inbox);
+    uvh_free(worker->server->allocator, worker->timeouts);
 }
 
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
 {
     uv_close((uv_handle_t *)&worker->tick, closed);
     uv_close((uv_handle_t *)&worker->resume, closed);
-    uvh_inbox_shut(&worker->blocking_inbox);
-    uv_close((uv_handle_t *)&worker->blocking_inbox.wake, closed);
+    uv_close((uv_handle_t *)&worker->inbox.wake, closed);
     uvh_watch_close(&worker->watch, closed);
 }
 

@@ -1,6 +1,7 @@
-/* A worker: one loop with everything its connections share: memory pools, timeouts, counters, the current date.
+/* A worker: one loop with everything its connections share: memory pools, timeouts, counters, the current date, listeners.
  *
- * Always true: used on the loop's thread only. Connections of one worker never touch another worker. */
+ * Always true: used on the loop's thread only, but for what stands behind `apart`. Connections of one worker never touch another
+ * worker, and stay with theirs from when they are taken (accept.c) to their end. */
 #ifndef UVH_SERVER_WORKER_H
 #define UVH_SERVER_WORKER_H
 
@@ -15,6 +16,7 @@
 #include "base/slab.h"
 #include "net/inbox.h"
 #include "net/timeouts.h"
+#include "server/counters.h"
 #include "server/watch.h"
 
 struct uvh_server;
@@ -33,11 +35,23 @@ enum uvh_timeout_class {
     UVH_TIMEOUT_CLASSES
 };
 
+enum uvh_worker_life {
+    UVH_WORKER_RUNNING = 0,
+    UVH_WORKER_DRAINING, /* no new connections; open exchanges may finish */
+    UVH_WORKER_CLOSING,  /* nothing is open any more; handles are being closed */
+};
+
+/* What the server wants of a worker, in the order in which it may go on. */
+enum uvh_worker_order { UVH_WORKER_SERVE = 0, UVH_WORKER_DRAIN, UVH_WORKER_END };
+
+enum { UVH_CACHE_LINE = 64 };
+
 enum { UVH_DATE_LINE_SIZE = 37 }; /* "Date: " + 29 + CR LF */
 
 struct uvh_worker {
     struct uvh_server *server;
     uv_loop_t *loop;
+    size_t index; /* 0: the one on the caller's thread */
     struct uvh_slab connections;
     struct uvh_arena_pool arenas;
     struct uvh_buffer_pool buffers;
@@ -48,26 +62,40 @@ struct uvh_worker {
     uv_idle_t resume; /* active while the RESUME list has members */
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
-    uvhttp_stats_t counters;
+    struct uvh_counters counters;
     struct uvh_watch watch;
-    struct uvh_inbox blocking_inbox; /* letters of handlers that block */
-    bool blocking_full;              /* and it has been logged */
-    struct uvh_list streams;         /* connections that were upgraded */
-    size_t connection_count;         /* open or closing */
-    bool draining;
-    uint64_t date_expires; /* loop time from which `date_line` is old */
+    struct uvh_list listeners;
+    struct uvh_list streams; /* connections that were upgraded */
+    bool blocking_full;      /* no more handlers that block fit, and it has been logged */
+    size_t connection_count; /* open or closing */
+    size_t compared;         /* the worker it last compared its load with */
+    bool accept_failing;     /* and it has been logged */
+    bool draining;           /* as `life` says; connections ask for it */
+    bool reading;            /* letters are being read */
+    unsigned char life;      /* enum uvh_worker_life */
+    uint64_t date_expires;   /* loop time from which `date_line` is old */
     char date_line[UVH_DATE_LINE_SIZE];
+
+    char apart[UVH_CACHE_LINE]; /* what others write to is not to slow down what is above */
+    struct uvh_inbox inbox;
+    atomic_size_t load;   /* connections open here or on their way here */
+    atomic_uchar ordered; /* enum uvh_worker_order */
+    char apart_again[UVH_CACHE_LINE];
 };
 
-/* Memory, once the router is frozen. 0 or UVHTTP_ENOMEM; may be called again when what comes behind it has failed. */
-int uvh_worker_prepare(struct uvh_worker *worker, struct uvh_server *server);
-/* Its handles. The loop is the caller's. 0 or libuv's code, and then nothing is left open. */
-int uvh_worker_start(struct uvh_worker *worker, uv_loop_t *loop);
+/* 0 or libuv's code, and then nothing is left open. `worker` is zeroed, the loop is the caller's. */
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop);
 /* Gives the pools back; every connection and handle is closed before. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
 enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
+
+/* Does what was ordered. The order may be raised by any thread before; uvh_inbox_wake has it looked at. */
+void uvh_worker_obey(struct uvh_worker *worker);
+
+/* Something has ended: a worker that drains and has nothing open any more reads its last letters and closes its handles. */
+void uvh_worker_settle(struct uvh_worker *worker);
 
 /* The list of timeouts of so many seconds, which a route asks for. */
 struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, uint32_t seconds);

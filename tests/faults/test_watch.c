@@ -261,7 +261,7 @@ static void metrics_without_memory_are_refused(void **state)
 
 static void *read_on(void *arg)
 {
-    const struct uvh_watch *watch = &uvh_server_of(stage.server)->worker.watch;
+    const struct uvh_watch *watch = &uvh_server_of(stage.server)->workers[0].watch;
     static struct uvh_watch_sum sum;
     uvhttp_stats_t found;
     while (!atomic_load((atomic_bool *)arg)) {
@@ -299,7 +299,7 @@ static void a_duration_can_be_had_at_once(void **state)
     struct uvh_watch *watch;
     begin();
     ask("/quick", 1);
-    watch = &uvh_server_of(stage.server)->worker.watch;
+    watch = &uvh_server_of(stage.server)->workers[0].watch;
     uvh_watch_event(watch);
     uint64_t began = watch->turn;
     be_busy();

@@ -86,7 +86,8 @@ void stage_listen(struct stage *stage)
 void stage_shrink_send_buffer(struct stage *stage, int bytes)
 {
     struct uvh_server *server = uvh_server_of(stage->server);
-    struct uvh_listener *listener = UVH_CONTAINER_OF(server->listeners.next, struct uvh_listener, link);
+    struct uvh_listener *listener =
+        UVH_CONTAINER_OF(server->workers[0].listeners.next, struct uvh_listener, link);
     assert_int_equal(setsockopt(listener->watch.socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <uvhttp/config.h>
+#include <uvhttp/server.h>
 
 #include "server/limits.h"
 
@@ -140,6 +141,22 @@ static void the_table_can_be_listed(void **state)
     uvhttp_config_free(config);
 }
 
+static void workers_can_be_as_many_as_there_are_cores(void **state)
+{
+    (void)state;
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvhttp_config_t *config = uvhttp_config_new();
+    const char *texts[] = {"0", "auto"};
+    for (size_t i = 0; i < 2; i++) {
+        config->workers = 1000;
+        assert_int_equal(uvhttp_config_set(config, "workers", texts[i], message, sizeof(message)), 0);
+        assert_int_equal(config->workers, uvhttp_core_count());
+    }
+    assert_int_equal(uvhttp_config_set(config, "max_connections", "auto", message, sizeof(message)),
+                     UVHTTP_ECONFIG);
+    uvhttp_config_free(config);
+}
+
 static void every_number_can_be_set_by_name_within_its_range(void **state)
 {
     (void)state;
@@ -155,7 +172,9 @@ static void every_number_can_be_set_by_name_within_its_range(void **state)
         }
         assert_string_equal(message, "untouched");
         const char *beyond[] = {text, "99999999999999999999999"};
-        snprintf(text, sizeof(text), "%llu", limits[i].min > 0 ? limits[i].min - 1 : limits[i].max + 1);
+        bool zero_is_automatic = strcmp(limits[i].name, "workers") == 0;
+        bool below = limits[i].min > 0 && !zero_is_automatic;
+        snprintf(text, sizeof(text), "%llu", below ? limits[i].min - 1 : limits[i].max + 1);
         for (size_t k = 0; k < 2; k++) {
             char expected[256];
             snprintf(expected, sizeof(expected), "%s is %s; allowed are %llu to %llu %s", limits[i].name,
@@ -360,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_buffer_holds_two_heads_and_two_trailer_sections),
         cmocka_unit_test(a_message_is_cut_to_the_room_there_is),
         cmocka_unit_test(the_table_can_be_listed),
+        cmocka_unit_test(workers_can_be_as_many_as_there_are_cores),
         cmocka_unit_test(every_number_can_be_set_by_name_within_its_range),
         cmocka_unit_test(numbers_have_units),
         cmocka_unit_test(what_cannot_be_set_is_told_with_what_can),

@@ -511,6 +511,50 @@ static void test_later_state_replaces_earlier(void **state)
 }
 
 /* What is being sent stays whole although the cache has thrown it out, and the cache went away. */
+/* Each worker's cache begins with what was prewarmed; both go on alone. Without memory it has less. */
+static void test_a_cache_can_be_copied(void **state)
+{
+    struct place *place = *state;
+    struct uvh_file_cache_limits limits = {10, 1000, 10};
+    struct uvh_file_cache copy;
+    int before = count_descriptors();
+    long failing = 0, missing = 0;
+    init_cache(place, 10, 1000, 10);
+    make_file(place, "small", 10, 's');
+    make_file(place, "empty", 0, 'e');
+    make_file(place, "large", 1000, 'l');
+    add(place, "small");
+    add(place, "empty");
+    add(place, "large");
+    do {
+        assert_int_equal(uvh_file_cache_init(&copy, &place->allocator, &limits, 43), 0);
+        place->counter.calls = 0;
+        place->counter.fail_at = ++failing;
+        uvh_file_cache_copy(&copy, &place->cache);
+        bool failed = place->counter.calls >= failing;
+        place->counter.fail_at = 0;
+        assert_sane(&copy);
+        assert_sane(&place->cache);
+        assert_int_equal(copy.count, failed ? 2 : 3);
+        missing += failed;
+        if (failed)
+            uvh_file_cache_release(&copy);
+    } while (copy.buckets == NULL);
+    assert_true(missing > 3);
+    struct uvh_file_entry *large = uvh_file_cache_find(&copy, "large", 5);
+    struct uvh_file_entry *small = uvh_file_cache_find(&copy, "small", 5);
+    assert_true(small != find(place, "small") && large != find(place, "large"));
+    assert_string_equal(small->etag, find(place, "small")->etag);
+    uvh_file_cache_release(&place->cache);
+    char bytes[10];
+    assert_memory_equal(small->body, "ssssssssss", 10);
+    assert_int_equal(uvh_file_read(large->descriptor, bytes, 10, 990), 10);
+    assert_memory_equal(bytes, "llllllllll", 10);
+    assert_true(small->fresh_until == 0 && small->fields != NULL && large->validators != NULL);
+    uvh_file_cache_release(&copy);
+    assert_int_equal(count_descriptors(), before);
+}
+
 static void test_references_keep_entries(void **state)
 {
     struct place *place = *state;
@@ -615,6 +659,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_descriptor_budget, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_never_fits_is_not_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_later_state_replaces_earlier, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_cache_can_be_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_references_keep_entries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_entries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),

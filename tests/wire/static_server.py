@@ -15,7 +15,8 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class StaticServer(Program):
-    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of its command line."""
+    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of its command line. One worker unless they say otherwise, so
+    that all connections meet the same cache; test_workers.py has more."""
 
     def __init__(self, root, *flags, descriptors=None, prepare=None):
         def limit():
@@ -24,7 +25,7 @@ class StaticServer(Program):
             if prepare is not None:
                 prepare()
 
-        super().__init__("uvhttp", "serve", root, "--listen", "127.0.0.1:0", *flags, preexec_fn=limit)
+        super().__init__("uvhttp", "serve", root, "--listen", "127.0.0.1:0", "--workers", "1", *flags, preexec_fn=limit)
 
     def finish(self):
         """Ends it in order; a finding of a sanitizer, or a leak, is another exit code."""

@@ -111,9 +111,10 @@ sites:
 
 
 def test_the_options_of_a_folder_are_used(start, tmp_path):
-    """A file is looked at again after `revalidate_ms`, and an index file is the first that is there."""
+    """A file is looked at again after `revalidate_ms`, and an index file is the first that is there. One worker, since each has a cache of its own."""
     (tmp_path / "site").mkdir(exist_ok=True)
     program = start("""
+server: {workers: 1}
 sites:
   - routes:
       - {path: /, static: site, index: "none.html start.htm", revalidate_ms: 3600000, cache_memory: 1MiB,

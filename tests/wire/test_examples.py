@@ -207,6 +207,26 @@ def test_static_files_names_a_missing_folder(tmp_path):
     assert "nowhere" in done.stderr and "no such file or directory" in done.stderr.lower()
 
 
+# answer_from_thread
+
+
+def test_answer_from_thread(start, tmp_path):
+    program = start("answer_from_thread")
+    line, = curl_lines("answer_from_thread")
+    text = curl(line, program.port, tmp_path).stdout
+    assert re.fullmatch(r"5000000050000000 \(worker \d+\)\n", text), text
+
+
+def test_answer_from_thread_survives_clients_that_leave(start):
+    program = start("answer_from_thread")
+    for _ in range(20):
+        connection = raw.Connection(program.port)
+        connection.send(raw.request(target="/sum?to=20000000"))
+        connection.reset()
+    with raw.Connection(program.port) as connection:
+        assert connection.ask(target="/sum?to=10").body.startswith(b"55 ")
+
+
 # later
 
 

@@ -93,7 +93,9 @@ def test_the_manual_page_names_every_option_and_its_default():
         # A number in the help page must be the one in the manual.
         found = re.search(rf"--(?:\[no-\])?{name} [^(]*\(default: (\w+)\)", text)
         entry = re.search(rf"^\.It Fl [^\n]*-{name}\b(.*?)(?=^\.It|^\.El)", manual, re.M | re.S)
-        if found and " --" not in found.group(0)[2:]:
+        if name == "workers":
+            assert "Default: auto." in entry.group(1)  # the help page names this machine's number
+        elif found and " --" not in found.group(0)[2:]:
             assert f"Default: {found.group(1)}." in entry.group(1), name
 
 
@@ -161,6 +163,8 @@ BAD_VALUES = [
     ("memory-file-size", "2G", "'2G' is out of range"),
     ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
     ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
+    ("workers", "1025", "workers is 1025; allowed are 1 to 1024 workers"),
+    ("workers", "all", "'all' is not a number; allowed are 1 to 1024 workers"),
     ("max-connections", "many", "'many' is not a number; allowed are 1 to"),
     ("max-header-size", "x", "'x' is not a size (such as 65536, 64K or 64KiB); allowed are"),
     ("keep-alive-timeout", "1w", "'1w' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 seconds"),
@@ -500,7 +504,7 @@ def open_files(program, folder):
 
 def test_memory_file_size(serve, site):
     for size, kept_open in (("1K", True), ("1M", False)):
-        program = serve("--memory-file-size", size)
+        program = serve("--memory-file-size", size, "--workers", "1")
         for _ in range(2):
             assert program.ask("/large.bin").body == raw.pattern(LARGE)
         assert open_files(program, site) == (["large.bin"] if kept_open else [])
@@ -509,7 +513,7 @@ def test_memory_file_size(serve, site):
 def test_cache_memory(serve, site):
     """A file that does not fit into the memory of the cache is kept as a descriptor."""
     for size, kept_open in (("100K", True), ("1M", False)):
-        program = serve("--memory-file-size", "1M", "--cache-memory", size)
+        program = serve("--memory-file-size", "1M", "--cache-memory", size, "--workers", "1")
         for _ in range(2):
             assert program.ask("/large.bin").body == raw.pattern(LARGE)
         assert open_files(program, site) == (["large.bin"] if kept_open else [])
@@ -519,11 +523,20 @@ def test_cache_entries(serve, site):
     for i in range(12):
         (site / f"{i}.bin").write_bytes(raw.pattern(LARGE, i))
     for entries in (4, 100):
-        program = serve("--memory-file-size", "1", "--cache-entries", str(entries))
+        program = serve("--memory-file-size", "1", "--cache-entries", str(entries), "--workers", "1")
         for i in range(12):
             assert program.ask(f"/{i}.bin").body == raw.pattern(LARGE, i)
         kept = len([name for name in open_files(program, site) if name[0].isdigit()])
         assert 1 <= kept <= 4 if entries == 4 else kept == 12
+
+
+@pytest.mark.parametrize("given, threads", [("1", 1), ("3", 3), ("0", None), ("auto", None), (None, None)])
+def test_workers(serve, given, threads):
+    program = serve(*(["--workers", given] if given else []))
+    assert program.ask("/file.txt").status == 200  # libuv has started its pool of threads for it
+    pool = 4
+    wanted = pool + (threads or len(os.sched_getaffinity(0)))
+    eventually(lambda: len(os.listdir(f"/proc/{program.process.pid}/task")) == wanted, f"{wanted} threads")
 
 
 def test_revalidate_ms(serve, site):

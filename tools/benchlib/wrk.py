@@ -28,20 +28,21 @@ def version():
     return words[1] if len(words) > 1 else "unknown"
 
 
-def run(url, seconds, connections, pipeline, core, script=None, arguments=(), fields=()):
+def run(url, seconds, connections, pipeline, core, script=None, arguments=(), fields=(), threads=1):
     """Runs the load and returns wrk's result as a dict: requests, duration_us, bytes, the error counts, pNN_us.
 
     `pipeline` is the number of requests sent at once. `script` (of bench/) and its `arguments` send something else than one GET again and
-    again; `fields` are (name, value) of every request.
+    again; `fields` are (name, value) of every request. `core` is one or several.
     """
     if script is None:
         script, arguments = ("pipeline.lua", [str(pipeline)]) if pipeline > 1 else ("report.lua", [])
-    command = [find(), "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "-s", str(SCRIPTS / script)]
+    command = [find(), "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s", "-s", str(SCRIPTS / script)]
     for name, value in fields:
         command += ["-H", f"{name}: {value}"]
     command += [url, "--", *arguments] if arguments else [url]
+    cores = {core} if isinstance(core, int) else set(core)
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
     for line in done.stdout.split("\n"):
         if line.startswith("REPORT "):
             return json.loads(line[len("REPORT "):])

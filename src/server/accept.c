@@ -1,0 +1,197 @@
+/* The system shares connections out by a hash, which for few connections is uneven, and knows nothing of how long they stay. So the worker
+ * that accepts one compares its number of connections with that of one other worker, each time the next one, and hands the connection
+ * over when the other has clearly fewer. */
+#include "server/accept.h"
+
+#include "base/alloc.h"
+#include "platform/socket.h"
+#include "server/conn.h"
+#include "server/server.h"
+
+enum {
+    REJECTING_MOST = 256, /* connections beyond the limit that are told so; more are just closed */
+    /* A difference of one in so many is left: handing over costs as much as accepting. */
+    TOLERANCE = 16,
+};
+
+struct letter {
+    struct uvh_letter base;
+    uvhttp_post_cb run; /* NULL: a connection */
+    void *arg;
+    int socket;
+};
+
+/* ---- taking ---- */
+
+/* Counts it as open; how many were before. */
+static size_t count_in(struct uvh_worker *worker)
+{
+    uvh_counter_add(&worker->counters.total_connections, 1);
+    uvh_watch_event(&worker->watch);
+    return atomic_fetch_add_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
+}
+
+/* A connection that is in `load` already. */
+static void take(struct uvh_worker *worker, int socket)
+{
+    struct uvh_server *server = worker->server;
+    size_t most = server->config.max_connections;
+    size_t open = count_in(worker);
+    if (open >= most + REJECTING_MOST) {
+        uvh_counter_add(&worker->counters.rejected_connections, 1);
+        uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
+    } else if (uvh_conn_accept(worker, socket, open >= most) == 0) {
+        return;
+    }
+    uvh_socket_close(socket);
+    uvh_accept_closed(worker);
+}
+
+int uvh_accept_take(struct uvh_worker *worker, int socket)
+{
+    atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
+    int err = uvh_conn_accept(worker, socket, count_in(worker) >= worker->server->config.max_connections);
+    if (err != 0)
+        uvh_accept_closed(worker);
+    return err;
+}
+
+void uvh_accept_closed(struct uvh_worker *worker)
+{
+    atomic_fetch_sub_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&worker->load, 1, memory_order_relaxed);
+}
+
+static void read_letter(struct uvh_letter *base, void *reader)
+{
+    struct uvh_worker *worker = reader;
+    struct letter letter = *UVH_CONTAINER_OF(base, struct letter, base);
+    uvh_free(worker->server->allocator, base);
+    if (letter.run != NULL)
+        letter.run(&worker->server->view, worker->index, letter.arg);
+    else
+        take(worker, letter.socket);
+}
+
+/* ---- sharing out ---- */
+
+static size_t load_of(struct uvh_worker *worker)
+{
+    return atomic_load_explicit(&worker->load, memory_order_relaxed);
+}
+
+/* Who is to have the next connection. */
+static struct uvh_worker *choose(struct uvh_worker *worker)
+{
+    struct uvh_server *server = worker->server;
+    if (server->worker_count == 1 || worker->draining)
+        return worker;
+    worker->compared = (worker->compared + 1) % server->worker_count;
+    if (worker->compared == worker->index)
+        worker->compared = (worker->compared + 1) % server->worker_count;
+    struct uvh_worker *other = &server->workers[worker->compared];
+    size_t there = load_of(other);
+    return load_of(worker) > there + there / TOLERANCE ? other : worker;
+}
+
+/* False when that is not possible: the socket stays the caller's. */
+static bool hand_over(struct uvh_worker *to, int socket)
+{
+    struct letter *letter = uvh_alloc(to->server->allocator, sizeof(*letter));
+    if (letter == NULL)
+        return false;
+    *letter = (struct letter){.base.read = read_letter, .socket = socket};
+    atomic_fetch_add_explicit(&to->load, 1, memory_order_relaxed);
+    if (uvh_inbox_put(&to->inbox, &letter->base))
+        return true;
+    atomic_fetch_sub_explicit(&to->load, 1, memory_order_relaxed);
+    uvh_free(to->server->allocator, letter);
+    return false;
+}
+
+static void on_accept(struct uvh_listener *listener, int socket)
+{
+    struct uvh_worker *worker = listener->owner;
+    struct uvh_worker *chosen = choose(worker);
+    worker->accept_failing = false;
+    if (chosen != worker && hand_over(chosen, socket))
+        return;
+    atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
+    take(worker, socket);
+}
+
+static void on_pause(struct uvh_listener *listener, int code)
+{
+    struct uvh_worker *worker = listener->owner;
+    if (!worker->accept_failing) /* once, not at every try */
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
+                       "cannot accept connections: %s; trying until it works", uvhttp_strerror(code));
+    worker->accept_failing = true;
+    uvh_worker_watch_time(worker); /* its tick resumes listeners */
+}
+
+/* ---- listeners ---- */
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct uvh_listener *listener = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_listener, watch.poll);
+    struct uvh_worker *worker = listener->owner;
+    uvh_free(worker->server->allocator, listener);
+    if (worker->index == 0)
+        uvh_server_handle_closed(worker->server);
+}
+
+int uvh_accept_begin(struct uvh_worker *worker, int socket)
+{
+    struct uvh_server *server = worker->server;
+    struct uvh_listener *listener = uvh_alloc_zero(server->allocator, sizeof(*listener));
+    if (listener == NULL)
+        return UVHTTP_ENOMEM;
+    listener->owner = worker;
+    listener->on_accept = on_accept;
+    listener->on_pause = on_pause;
+    int err = uvh_listener_start(listener, worker->loop, socket);
+    if (err != 0) {
+        uvh_free(server->allocator, listener);
+        return err;
+    }
+    uvh_list_append(&worker->listeners, &listener->link);
+    if (worker->index == 0)
+        server->open_handles++;
+    return 0;
+}
+
+void uvh_accept_drop(struct uvh_listener *listener)
+{
+    uvh_list_remove(&listener->link);
+    uvh_listener_close(listener, on_listener_closed);
+}
+
+void uvh_accept_end(struct uvh_worker *worker)
+{
+    worker->draining = true; /* what waits is this worker's own */
+    while (!uvh_list_empty(&worker->listeners)) {
+        struct uvh_listener *listener = UVH_CONTAINER_OF(worker->listeners.next, struct uvh_listener, link);
+        uvh_listener_drain_queue(listener);
+        uvh_accept_drop(listener);
+    }
+}
+
+/* ---- letters ---- */
+
+int uvhttp_server_post(uvhttp_server_t *view, size_t worker, uvhttp_post_cb run, void *arg)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (server->workers == NULL || worker >= server->worker_count || run == NULL)
+        return UVHTTP_EINVAL;
+    struct letter *letter = uvh_alloc(server->allocator, sizeof(*letter));
+    if (letter == NULL)
+        return UVHTTP_ENOMEM;
+    *letter = (struct letter){.base.read = read_letter, .run = run, .arg = arg};
+    if (uvh_inbox_put(&server->workers[worker].inbox, &letter->base))
+        return 0;
+    uvh_free(server->allocator, letter);
+    return UVHTTP_ESTOPPED;
+}

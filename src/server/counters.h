@@ -1,0 +1,31 @@
+/* What a worker counts, as in uvhttp_stats_t. Its own thread writes, any thread may read (base/counter.h). */
+#ifndef UVH_SERVER_COUNTERS_H
+#define UVH_SERVER_COUNTERS_H
+
+#include "base/counter.h"
+
+/* Each is a field of uvhttp_stats_t of the same name. */
+#define UVH_COUNTERS(X)                                                         \
+    X(active_connections)                                                       \
+    X(idle_connections) /* of these, between requests or in the event of one */ \
+    X(total_connections)                                                        \
+    X(rejected_connections)                                                     \
+    X(total_requests)                                                           \
+    X(responses_1xx)                                                            \
+    X(responses_2xx)                                                            \
+    X(responses_3xx)                                                            \
+    X(responses_4xx)                                                            \
+    X(responses_5xx)                                                            \
+    X(parse_errors)                                                             \
+    X(timeouts)                                                                 \
+    X(aborted_exchanges)                                                        \
+    X(bytes_received)                                                           \
+    X(bytes_sent)
+
+struct uvh_counters {
+#define UVH_COUNTER_FIELD(name) _Atomic uint64_t name;
+    UVH_COUNTERS(UVH_COUNTER_FIELD)
+#undef UVH_COUNTER_FIELD
+};
+
+#endif

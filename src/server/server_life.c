@@ -1,0 +1,127 @@
+/* How a server stops: told to, draining, its handles closed, stopped. Everything on the first worker's loop that may end late is
+ * counted, and the last one to end moves the life on. */
+#include "server/listening.h"
+#include "server/server.h"
+#include "server/workers.h"
+
+/* Counts over all workers. */
+static size_t open_connections(struct uvh_server *server)
+{
+    return atomic_load_explicit(&server->open_connections, memory_order_relaxed);
+}
+
+void uvh_server_handle_closed(struct uvh_server *server)
+{
+    if (--server->open_handles > 0 || server->life != UVH_SERVER_CLOSING)
+        return;
+    server->life = UVH_SERVER_STOPPED;
+    if (server->listened)
+        uvh_server_log(server, UVHTTP_LOG_INFO, "stopped");
+    /* The callback may free the server, so whether that is due already is asked first. */
+    bool free_now = server->free_when_stopped && !server->owns_loop;
+    if (server->on_stopped != NULL)
+        server->on_stopped(&server->view, server->stopped_arg);
+    if (free_now)
+        uvh_server_release(server);
+}
+
+/* Handles of server and first worker carry the server in `data`. */
+static void on_own_handle_closed(uv_handle_t *handle)
+{
+    uvh_server_handle_closed(handle->data);
+}
+
+void uvh_server_close_handles(struct uvh_server *server)
+{
+    bool started = server->life != UVH_SERVER_NEW;
+    server->life = UVH_SERVER_CLOSING;
+    for (size_t i = 0; i < server->signal_count; i++)
+        uv_close((uv_handle_t *)&server->signals[i], on_own_handle_closed);
+    if (!started)
+        return;
+    uvh_workers_join(server);
+    uv_close((uv_handle_t *)&server->drain_timer, on_own_handle_closed);
+    uvh_worker_close(&server->workers[0], on_own_handle_closed);
+}
+
+static void on_drain_timeout(uv_timer_t *timer)
+{
+    struct uvh_server *server = timer->data;
+    size_t open = open_connections(server);
+    if (open > 0)
+        uvh_server_log(server, UVHTTP_LOG_WARNING, "%zu connections ended by drain_timeout", open);
+    uvh_workers_order(server, UVH_WORKER_END);
+}
+
+void uvh_server_stop(struct uvh_server *server)
+{
+    if (server->life == UVH_SERVER_DRAINING) {
+        uvh_workers_order(server, UVH_WORKER_END);
+        return;
+    }
+    if (server->life != UVH_SERVER_RUNNING)
+        return;
+    if (!uvh_list_empty(&server->workers[0].listeners)) /* one that never listened has nothing to say */
+        uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open", open_connections(server));
+    server->life = UVH_SERVER_DRAINING;
+    uvh_listening_remove_files(
+        server); /* first, so that nobody joins a queue that was accepted for the last time */
+    uv_timer_start(&server->drain_timer, on_drain_timeout, server->config.drain_timeout * 1000, 0);
+    uvh_workers_order(server, UVH_WORKER_DRAIN);
+}
+
+void uvh_server_woken(struct uvh_server *server)
+{
+    if (atomic_exchange(&server->stop_asked, false))
+        uvh_server_stop(server);
+}
+
+void uvhttp_server_stop(uvhttp_server_t *view)
+{
+    if (view == NULL)
+        return;
+    struct uvh_server *server = uvh_server_of(view);
+    if (server->life == UVH_SERVER_NEW)
+        return;
+    atomic_store(&server->stop_asked, true);
+    uv_async_send(
+        &server->workers[0].inbox.wake); /* without the inbox's lock, so in a signal's handler too */
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct uvh_server *server = handle->data;
+    uvh_server_log(server, UVHTTP_LOG_INFO, "signal %d", number);
+    uvh_server_stop(server);
+}
+
+int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (server->life > UVH_SERVER_RUNNING)
+        return UVHTTP_ESTOPPED;
+    while (server->signal_count < UVH_COUNT_OF(numbers)) {
+        uv_signal_t *handle = &server->signals[server->signal_count];
+        int err = uv_signal_init(server->loop, handle);
+        if (err != 0)
+            return err;
+        handle->data = server;
+        server->open_handles++;
+        err = uv_signal_start(handle, on_signal, numbers[server->signal_count++]);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+void uvhttp_server_on_stopped(uvhttp_server_t *view, uvhttp_stopped_cb stopped, void *arg)
+{
+    if (view == NULL)
+        return;
+    struct uvh_server *server = uvh_server_of(view);
+    server->on_stopped = stopped;
+    server->stopped_arg = arg;
+}

@@ -1,0 +1,73 @@
+/* What the workers have counted, added up when somebody asks. */
+#include "server/conn.h"
+#include "server/server.h"
+
+/* The connection whose handler asks stands in its worker's list of idle ones until its event is over, so on that thread they are looked at one by
+ * one. On others, whoever is in the middle of an answer that comes at once counts as idle. */
+static size_t idle_connections(struct uvh_worker *worker)
+{
+    struct uvh_list *idle = &worker->timeouts[UVH_TIMEOUT_IDLE].members;
+    size_t count = 0;
+    if (atomic_load_explicit(&worker->watch.thread, memory_order_relaxed) != uvh_watch_thread())
+        return (size_t)uvh_counter_read(&worker->counters.idle_connections);
+    for (struct uvh_list *link = idle->next; link != idle; link = link->next)
+        count += UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link)->exchange == NULL;
+    return count;
+}
+
+static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct uvh_watch_sum *sum)
+{
+    size_t idle = idle_connections(worker);
+    size_t before = stats->idle_connections;
+#define ADD_COUNTER(name) stats->name += uvh_counter_read(&worker->counters.name);
+    UVH_COUNTERS(ADD_COUNTER)
+#undef ADD_COUNTER
+    stats->idle_connections = before + idle;
+    uvh_watch_sum_add(sum, &worker->watch);
+}
+
+/* Adds up the workers from `first` to before `end`. */
+static void read_workers(struct uvh_server *server, size_t first, size_t end, uvhttp_stats_t *stats)
+{
+    struct uvh_watch_sum sum;
+    *stats = (uvhttp_stats_t){0};
+    uvh_watch_sum_clear(&sum);
+    for (size_t i = first; i < end && server->workers != NULL; i++)
+        add_worker(&server->workers[i], stats, &sum);
+    uvh_watch_sum_report(&sum, stats);
+}
+
+int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (stats == NULL)
+        return UVHTTP_EINVAL;
+    read_workers(server, 0, server->config.workers, stats);
+    return 0;
+}
+
+int uvhttp_server_worker_stats(uvhttp_server_t *view, size_t worker, uvhttp_stats_t *stats)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (stats == NULL || worker >= server->config.workers)
+        return UVHTTP_EINVAL;
+    read_workers(server, worker, worker + 1, stats);
+    return 0;
+}
+
+const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
+{
+    if (view == NULL)
+        return NULL;
+    uvhttp_server_read_stats(view, &view->stats);
+    return &view->stats;
+}
+
+size_t uvhttp_server_worker_count(const uvhttp_server_t *view)
+{
+    return view == NULL ? 0 : ((const struct uvh_server *)(const void *)view)->config.workers;
+}

@@ -1,0 +1,220 @@
+/* A worker without a thread of its own (it was never started, or starting it failed) is ended by running its loop to the end here. */
+#include "server/workers.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "platform/socket.h"
+#include "server/accept.h"
+#include "server/server.h"
+
+/* ---- the beginning ---- */
+
+static int open_worker(struct uvh_server *server, size_t index)
+{
+    struct uvh_worker *worker = &server->workers[index];
+    if (index == 0)
+        return uvh_worker_init(worker, server, 0, server->loop);
+    struct uvh_thread *own = &server->threads[index];
+    int err = uv_loop_init(&own->loop);
+    if (err != 0)
+        return err;
+    err = uvh_worker_init(worker, server, index, &own->loop);
+    if (err != 0)
+        uv_loop_close(&own->loop);
+    return err;
+}
+
+/* Of a worker with a loop of its own, whose handles have been told to close. */
+static void free_worker(struct uvh_server *server, size_t index)
+{
+    uvh_worker_release(&server->workers[index]);
+    if (index > 0)
+        uv_loop_close(&server->threads[index].loop);
+}
+
+static void free_arrays(struct uvh_server *server)
+{
+    uvh_free(server->allocator, server->workers);
+    uvh_free(server->allocator, server->threads);
+    server->workers = NULL;
+    server->threads = NULL;
+}
+
+int uvh_workers_open(struct uvh_server *server)
+{
+    size_t count = server->config.workers;
+    server->workers = uvh_alloc_zero(server->allocator, count * sizeof(*server->workers));
+    server->threads = uvh_alloc_zero(server->allocator, count * sizeof(*server->threads));
+    int err = server->workers == NULL || server->threads == NULL ? UVHTTP_ENOMEM : 0;
+    /* The first one comes last: what it puts on the caller's loop could not be taken back at once. */
+    size_t index = err == 0 ? count : 0;
+    while (err == 0 && index > 0) {
+        err = open_worker(server, index - 1);
+        if (err == 0)
+            index--;
+    }
+    if (err == 0) {
+        server->worker_count = count;
+        return 0;
+    }
+    uvh_server_log(server, UVHTTP_LOG_ERROR, "%zu workers cannot be made: %s", count, uvhttp_strerror(err));
+    for (; index < count && server->workers != NULL && server->threads != NULL; index++) {
+        uvh_worker_close(&server->workers[index], NULL);
+        uv_run(server->workers[index].loop, UV_RUN_DEFAULT);
+        free_worker(server, index);
+    }
+    free_arrays(server);
+    return err;
+}
+
+/* ---- listening ---- */
+
+/* Sockets for all workers, or for as many as the system can share connections out to; the others are handed theirs (accept.c). Returns how
+ * many, or an error, and then there are none. */
+static int open_sockets(const struct uvh_server *server, const char *address, int port, int *sockets,
+                        size_t count)
+{
+    int backlog = (int)server->config.listen_backlog;
+    sockets[0] =
+        uvh_socket_listen(address, port, backlog, count > 1 ? UVH_SOCKET_SHARE_FIRST : UVH_SOCKET_ALONE);
+    if (sockets[0] < 0)
+        return sockets[0];
+    for (size_t i = 1; i < count; i++) {
+        sockets[i] = uvh_socket_listen(address, uvh_socket_port(sockets[0]), backlog, UVH_SOCKET_SHARE);
+        if (sockets[i] == -ENOTSUP)
+            return (int)i;
+        if (sockets[i] < 0) {
+            int err = sockets[i];
+            while (i > 0)
+                uvh_socket_close(sockets[--i]);
+            return err;
+        }
+    }
+    return (int)count;
+}
+
+/* The listener that was begun last. */
+static struct uvh_listener *last_listener(const struct uvh_worker *worker)
+{
+    return UVH_CONTAINER_OF(worker->listeners.previous, struct uvh_listener, link);
+}
+
+int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
+{
+    /* A worker that has a thread may not be touched from here any more: then the first one accepts, and hands connections on. */
+    size_t count = server->threads_started ? 1 : server->worker_count;
+    int *sockets = uvh_alloc(server->allocator, count * sizeof(*sockets));
+    if (sockets == NULL)
+        return UVHTTP_ENOMEM;
+    int opened = open_sockets(server, address, port, sockets, count);
+    int err = opened < 0 ? opened : 0;
+    int chosen = opened > 0 ? uvh_socket_port(sockets[0]) : 0;
+    int begun = 0;
+    while (err == 0 && begun < opened) {
+        err = uvh_accept_begin(&server->workers[begun], sockets[begun]);
+        if (err == 0)
+            begun++;
+    }
+    if (err != 0) {
+        for (int i = begun; i < opened; i++)
+            uvh_socket_close(sockets[i]);
+        while (begun > 0)
+            uvh_accept_drop(last_listener(&server->workers[--begun]));
+    } else {
+        server->listened = true;
+        if (server->port == 0)
+            server->port = chosen;
+    }
+    uvh_free(server->allocator, sockets);
+    return err;
+}
+
+int uvh_workers_listen_on(struct uvh_server *server, int socket)
+{
+    int port = uvh_socket_port(socket);
+    int err = uvh_accept_begin(&server->workers[0], socket);
+    if (err != 0)
+        return err;
+    server->listened = true;
+    if (server->port == 0)
+        server->port = port;
+    return 0;
+}
+
+/* ---- threads ---- */
+
+static void run_worker(void *arg)
+{
+    struct uvh_worker *worker = arg;
+    struct uvh_server *server = worker->server;
+    while (uv_run(worker->loop, UV_RUN_DEFAULT) != 0) /* somebody has called uv_stop */
+        ;
+    atomic_fetch_sub(&server->threads_left, 1);
+    uvh_inbox_wake(&server->workers[0].inbox);
+}
+
+int uvh_workers_start(struct uvh_server *server)
+{
+    if (server->threads_started)
+        return 0;
+    server->threads_started = true;
+    for (size_t i = 1; i < server->worker_count; i++) {
+        atomic_fetch_add(&server->threads_left, 1);
+        int err = uv_thread_create(&server->threads[i].thread, run_worker, &server->workers[i]);
+        if (err != 0) {
+            atomic_fetch_sub(&server->threads_left, 1);
+            uvh_server_log(server, UVHTTP_LOG_ERROR, "thread %zu of %zu cannot be started: %s", i + 1,
+                           server->worker_count, uvhttp_strerror(err));
+            return err;
+        }
+        server->threads[i].running = true;
+    }
+    return 0;
+}
+
+bool uvh_workers_ended(struct uvh_server *server)
+{
+    return atomic_load(&server->threads_left) == 0;
+}
+
+void uvh_workers_join(struct uvh_server *server)
+{
+    for (size_t i = 1; i < server->worker_count; i++) {
+        if (server->threads[i].running)
+            uv_thread_join(&server->threads[i].thread);
+        server->threads[i].running = false;
+    }
+}
+
+/* ---- the end ---- */
+
+void uvh_workers_order(struct uvh_server *server, enum uvh_worker_order order)
+{
+    for (size_t i = 1; i < server->worker_count; i++) {
+        struct uvh_worker *worker = &server->workers[i];
+        if (server->threads[i].running) {
+            atomic_store(&worker->ordered, (unsigned char)order);
+            uvh_inbox_wake(&worker->inbox);
+        } else if (worker->life == UVH_WORKER_RUNNING) {
+            atomic_store(&worker->ordered, UVH_WORKER_END);
+            uvh_worker_obey(worker);
+            uv_run(worker->loop, UV_RUN_DEFAULT);
+        }
+    }
+    atomic_store(&server->workers[0].ordered, (unsigned char)order);
+    uvh_worker_obey(&server->workers[0]);
+}
+
+void uvh_workers_free(struct uvh_server *server)
+{
+    for (size_t i = 0; i < server->worker_count && server->workers != NULL; i++)
+        free_worker(server, i);
+    free_arrays(server);
+}
+
+size_t uvhttp_core_count(void)
+{
+    size_t count = uv_available_parallelism();
+    return count < UVHTTP_WORKERS_MAX ? count : UVHTTP_WORKERS_MAX;
+}

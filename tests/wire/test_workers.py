@@ -1,0 +1,400 @@
+"""Several workers: who gets the connections, counters that add up, answers that come from threads, files, and stopping under load.
+
+The same tests run under ThreadSanitizer (`./dev test --preset tsan`), which ends the server with another exit code than 0 when two
+threads touch the same memory unasked.
+"""
+
+import concurrent.futures
+import json
+import os
+import re
+import resource
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+import raw
+from wire_server import SAFETY_TIMEOUT, built, eventually
+
+
+class WorkersServer:
+    def __init__(self, workers, port=0, folder=None, log=None, **variables):
+        arguments = [str(argument) for argument in (workers, port, folder, log) if argument is not None]
+        self.errors = tempfile.TemporaryFile()
+        variables = {f"UVHTTP_{name.upper()}": str(value) for name, value in variables.items()}
+        self.process = subprocess.Popen([built("workers_server"), *arguments], stdout=subprocess.PIPE, stderr=self.errors,
+                                        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
+        select.select([self.process.stdout], [], [], 3 * SAFETY_TIMEOUT)
+        line = self.process.stdout.readline().decode()
+        self.port = int(line.rsplit(":", 1)[1]) if line else None
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def ask(self, target, method="GET", **more):
+        with raw.Connection(self.port) as connection:
+            return connection.ask(method, target, **more)
+
+    def stats(self):
+        return json.loads(self.ask("/stats").body)
+
+    def wait(self):
+        try:
+            code = self.process.wait(timeout=3 * SAFETY_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the server did not stop: {self.said()}") from None
+        self.process.stdout.close()
+        return code
+
+    def signal(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self):
+        if self.process.returncode is None:
+            self.signal()
+            code = self.wait()
+            assert code == 0, f"exit code {code}: {self.said()}"
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(workers, **how):
+        running.append(WorkersServer(workers, **how))
+        assert running[-1].port, running[-1].said()
+        return running[-1]
+
+    yield starter
+    for one in running:
+        one.stop()
+
+
+def in_threads(count, work):
+    """The results of work(0), work(1), ..., done at once."""
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))
+
+
+def assert_even(numbers, within=0.2):
+    even = sum(numbers) / len(numbers)
+    assert all(abs(number - even) <= within * even for number in numbers), numbers
+
+
+# ---- who gets the connections ----
+
+@pytest.mark.parametrize("workers, count", [(2, 10), (2, 50), (2, 400), (4, 40), (4, 400)])
+def test_connections_are_shared_evenly(start, workers, count):
+    server = start(workers)
+    connections = [raw.Connection(server.port) for _ in range(count)]
+    try:
+        for connection in connections:
+            assert connection.ask(target="/hello").status == 200
+        assert_even([one["active"] for one in server.stats()["workers"]])
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_a_worker_that_lost_its_connections_gets_the_next_ones(start):
+    server = start(2)
+    kept, first = [raw.Connection(server.port) for _ in range(60)], []
+    try:
+        kept = [(connection, connection.ask(target="/which").body) for connection in kept]
+        for connection, worker in kept:
+            if worker == b"0":
+                connection.close()
+                first.append(connection)
+        kept = [connection for connection, worker in kept if worker != b"0"]
+        eventually(lambda: server.stats()["workers"][0]["active"] <= 1, "the connections of worker 0 are closed")
+        kept += [raw.Connection(server.port) for _ in range(len(first))]
+        for connection in kept:
+            assert connection.ask(target="/hello").status == 200
+        assert_even([one["active"] for one in server.stats()["workers"]])
+    finally:
+        for connection in kept:
+            connection.close()
+
+
+def test_an_exchange_stays_with_its_worker(start):
+    server = start(3)
+    with raw.Connection(server.port) as connection:
+        assert len({connection.ask(target="/which").body for _ in range(20)}) == 1
+
+
+def test_max_connections_counts_over_all_workers(start):
+    server = start(4, max_connections=20)
+    connections = [raw.Connection(server.port) for _ in range(20)]
+    try:
+        for connection in connections:
+            assert connection.ask(target="/hello").status == 200
+        assert [server.ask("/hello").status for _ in range(5)] == [503] * 5
+    finally:
+        for connection in connections:
+            connection.close()
+    eventually(lambda: server.ask("/hello").status == 200, "room for connections")
+    assert server.stats()["all"]["rejected"] >= 5
+
+
+def test_a_second_server_is_told_that_the_port_is_in_use(start):
+    server = start(2)
+    second = WorkersServer(2, port=server.port)
+    assert second.port is None
+    assert second.wait() == 1
+    assert "EADDRINUSE" in second.said()
+    assert all(server.ask("/hello").status == 200 for _ in range(20))
+
+
+# ---- counters ----
+
+def test_totals_are_what_was_sent(start):
+    server = start(3)
+    threads, requests = 8, 250
+
+    def load(number):
+        with raw.Connection(server.port) as connection:
+            return sum(connection.ask(target="/hello").status == 200 for _ in range(requests))
+
+    reading = threading.Event()
+    seen = []
+
+    def read():
+        while not reading.is_set():
+            seen.append(server.stats()["all"]["requests"])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    answered = sum(in_threads(threads, load))
+    reading.set()
+    reader.join()
+    assert answered == threads * requests
+    assert seen == sorted(seen)
+    asked = answered + len(seen) + 1
+    counted = server.stats()
+    assert counted["all"]["requests"] == asked  # this one among them
+    assert counted["all"]["ok"] == asked - 1
+    for name in ("requests", "ok", "connections"):
+        assert sum(one[name] for one in counted["workers"]) == counted["all"][name]
+    text = server.ask("/metrics").body.decode()
+    assert int(re.search(r"^uvhttp_requests_total (\d+)$", text, re.M)[1]) == asked + 1
+    eventually(lambda: (lambda one: one["latencies"] == one["requests"] - 1)(server.stats()["all"]), "a latency for each")
+
+
+# ---- answers from elsewhere ----
+
+def test_threads_answer(start):
+    server = start(3)
+
+    def ask(number):
+        with raw.Connection(server.port) as connection:
+            for _ in range(25):
+                assert connection.ask(target="/thread").body == connection.ask(target="/which").body
+        return True
+
+    assert all(in_threads(8, ask))
+
+
+def test_posts_go_round_all_workers(start):
+    server = start(4)
+
+    def ask(number):
+        with raw.Connection(server.port) as connection:
+            worker = connection.ask(target="/which").body
+            return all(connection.ask(target="/around").body == worker for _ in range(50))
+
+    assert all(in_threads(6, ask))
+
+
+def test_clients_that_leave_before_a_thread_answers(start):
+    server = start(2)
+    for _ in range(40):
+        connection = raw.Connection(server.port)
+        connection.send(raw.request(target="/thread?ms=30"))
+        connection.reset()
+    eventually(lambda: server.stats()["threads"] == 0, "the threads have ended")
+    counted = server.stats()
+    assert 0 < counted["aborts"] <= 40
+    eventually(lambda: server.stats()["all"]["active"] == 1, "the resets are noticed")
+
+
+def test_timers_run_on_the_loop_of_the_request(start):
+    server = start(3)
+    assert all(in_threads(12, lambda number: server.ask(f"/timer?ms={number}").body == b"waited"))
+
+
+def test_bodies_do_not_get_mixed_up(start):
+    server = start(3)
+
+    def ask(number):
+        with raw.Connection(server.port) as connection:
+            for size in (10, 5000, 70000, 300000):
+                body = bytes([number]) * size
+                assert connection.ask("POST", "/echo", body=body).body == body
+        return True
+
+    assert all(in_threads(8, ask))
+
+
+# ---- modules ----
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "small.txt").write_text("small\n")
+    (tmp_path / "large.txt").write_text("large\n" * 10000)
+    return tmp_path
+
+
+def test_files_and_the_log_with_several_workers(start, folder, tmp_path):
+    log = tmp_path / "access.log"
+    server = start(3, folder=folder, log=log)
+    large = (folder / "large.txt").read_bytes()
+
+    def load(number):
+        with raw.Connection(server.port) as connection:
+            for _ in range(40):
+                assert connection.ask(target="/files/small.txt").body == b"small\n"
+                assert connection.ask(target="/files/large.txt").body == large
+                assert connection.ask(target="/files/none").status == 404
+        return True
+
+    assert all(in_threads(9, load))
+    (folder / "small.txt").write_text("changed\n")
+
+    def all_changed():
+        return all(server.ask("/files/small.txt").body == b"changed\n" for _ in range(12))
+
+    eventually(all_changed, "every worker has noticed the change")
+    asked = server.stats()["finished"]
+    server.stop()
+    lines = log.read_text().splitlines()
+    assert len(lines) == asked + 1
+    assert all(re.fullmatch(r'127\.0\.0\.1 - - \[[^]]+\] "GET /[a-z./]+ HTTP/1\.1" \d{3} \d+', line) for line in lines)
+
+
+# ---- stopping ----
+
+@pytest.mark.parametrize("how", ["signal", "handler", "twice"])
+def test_stopping_under_load_loses_no_answer(start, how):
+    server = start(3)
+    begun = threading.Barrier(7)
+
+    def load(number):
+        answered = 0
+        target = ("/hello", "/thread", "/timer?ms=1", "/around", "/hello", "/hello")[number]
+        begun.wait()
+        while True:
+            try:
+                connection = raw.Connection(server.port)
+            except (ConnectionRefusedError, ConnectionResetError):  # in the queue of a listener that closes
+                return answered
+            with connection:
+                try:
+                    for _ in range(20):
+                        if connection.ask(target=target).says_close():
+                            break
+                        answered += 1
+                except (ConnectionResetError, BrokenPipeError, AssertionError) as error:
+                    # Between answers a server that stops may close; inside of one it may not.
+                    assert how == "twice" or not connection.buffer, error
+                    return answered
+
+    def stop():
+        begun.wait()
+        while server.stats()["all"]["requests"] < 200:
+            pass
+        if how == "handler":
+            server.ask("/stop")
+        else:
+            server.signal()
+        if how == "twice":
+            server.signal()
+
+    with concurrent.futures.ThreadPoolExecutor(7) as pool:
+        loads = [pool.submit(load, number) for number in range(6)]
+        pool.submit(stop).result()
+        assert sum(one.result() for one in loads) > 0
+    assert server.wait() == 0, server.said()
+
+
+def test_whoever_is_connected_when_it_stops_is_answered(start):
+    server = start(3)
+    connections = [raw.Connection(server.port) for _ in range(60)]
+    for connection in connections:
+        connection.send(raw.request(target="/timer?ms=50"))
+    eventually(lambda: server.stats()["all"]["requests"] >= 60, "all requests are there")
+    server.signal()
+    for connection in connections:
+        answer = connection.response()
+        assert answer.body == b"waited" and answer.says_close()
+        connection.close()
+    assert server.wait() == 0, server.said()
+
+
+def test_threads_answer_while_it_stops(start):
+    server = start(2)
+    with raw.Connection(server.port) as connection:
+        connection.send(raw.request(target="/thread?ms=300"))
+        eventually(lambda: server.stats()["threads"] == 1, "the thread works")
+        server.signal()
+        answer = connection.response()
+        assert answer.status == 200 and answer.says_close()
+    assert server.wait() == 0, server.said()
+
+
+@pytest.mark.parametrize("drain, signals", [(0, 1), (60, 2)])
+def test_what_does_not_end_is_ended(start, drain, signals):
+    server = start(3, drain_timeout=drain)
+    connections = [raw.Connection(server.port) for _ in range(12)]
+    for connection in connections:
+        connection.send(raw.request(target="/timer?ms=600000"))
+    eventually(lambda: server.stats()["all"]["requests"] >= 12, "all requests are there")
+    for _ in range(signals):
+        server.signal()
+        eventually(lambda: "stopping: " in server.said(), "it stops")
+    for connection in connections:
+        assert connection.rest() == b""
+        connection.close()
+    assert server.wait() == 0, server.said()
+
+
+def test_too_few_descriptors_are_said(start):
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.run([built("workers_server"), "16"], stdout=errors, stderr=errors, timeout=3 * SAFETY_TIMEOUT,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+        errors.seek(0)
+        said = errors.read().decode()
+    assert process.returncode == 1
+    assert "16 workers cannot be made: too many open files" in said and "EMFILE" in said
+
+
+def test_connecting_while_it_stops_never_hangs(start):
+    """Whoever gets a connection in the last moment is answered or closed."""
+    server = start(2)
+    done = threading.Event()
+
+    def connect(number):
+        while not done.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as connection:
+                    connection.sendall(raw.request(target="/hello"))
+                    connection.recv(1000)
+            except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
+                pass
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        clients = [pool.submit(connect, number) for number in range(4)]
+        eventually(lambda: server.stats()["all"]["requests"] > 50, "some requests")
+        server.signal()
+        code = server.wait()
+        done.set()
+        assert all(client.result() for client in clients)
+    assert code == 0, server.said()
