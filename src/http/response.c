@@ -204,7 +204,7 @@ uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, c
     const char *set = uvhttp_response_header(response, name);
     if (set != NULL)
         return text_slice(set);
-    if (name == NULL || response->prepared == NULL)
+    if (name == NULL || response->prepared == NULL || response->prepared->lines.length == 0)
         return (uvhttp_slice_t){NULL, 0};
     /* Lines "Name: value\r\n", as uvhttp_prepared_add has written them. */
     const char *line = response->prepared->lines.data;

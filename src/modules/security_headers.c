@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
@@ -49,10 +50,10 @@ struct uvhttp_security_headers {
 static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct uvhttp_security_headers *headers = arg;
+    bool https = headers->https || strcmp(uvhttp_request_scheme(request), "https") == 0;
     int err = 0;
-    (void)request;
     for (size_t i = 0; err == 0 && i < UVH_COUNT_OF(fields); i++) {
-        if (i == TRANSPORT_SECURITY && !headers->https)
+        if (i == TRANSPORT_SECURITY && !https)
             continue;
         if (headers->values[i] != NULL && uvhttp_response_header_slice(response, fields[i].name).base == NULL)
             err = uvhttp_response_add_header(response, fields[i].name, headers->values[i]);

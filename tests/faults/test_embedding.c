@@ -175,6 +175,26 @@ static void x_forwarded_fields_of_believed_proxies(void **state)
     end();
 }
 
+static void strict_transport_security_is_sent_to_who_came_by_https(void **state)
+{
+    (void)state;
+    uvhttp_security_headers_t *headers;
+    char value[64];
+    assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL, 0), 0);
+    begin();
+    make_server();
+    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X), 0);
+    assert_int_equal(uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, headers), 0);
+    connect_client();
+    ask("/origin", "Host: h\r\nX-Forwarded-Proto: https\r\n");
+    assert_true(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
+    ask("/origin", "Host: h\r\nX-Forwarded-Proto: http\r\n");
+    assert_false(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
+    assert_true(raw_answer_field(&answer, "X-Content-Type-Options", value, sizeof value));
+    end();
+    uvhttp_security_headers_free(headers);
+}
+
 static void forwarded_of_believed_proxies(void **state)
 {
     (void)state;
@@ -570,6 +590,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_believed_proxies_nothing_is_believed),
         cmocka_unit_test(x_forwarded_fields_of_believed_proxies),
+        cmocka_unit_test(strict_transport_security_is_sent_to_who_came_by_https),
         cmocka_unit_test(forwarded_of_believed_proxies),
         cmocka_unit_test(a_peer_that_is_not_believed_is_the_client),
         cmocka_unit_test(proxies_on_unix_sockets_can_be_believed),
