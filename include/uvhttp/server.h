@@ -41,6 +41,12 @@ typedef struct uvhttp_stats {
     uint64_t aborted_exchanges; /* client gone before its response was complete */
     uint64_t bytes_received;
     uint64_t bytes_sent;
+    uint64_t
+        cache_hits; /* answers of static.h that were at hand, and those for which the disk was asked; and what */
+    uint64_t cache_misses; /* uvhttp_request_count_cache adds */
+    uint64_t
+        memory; /* bytes held now for connections, exchanges and buffers, free ones for the next included; bodies that
+                        are collected whole, file caches and the router are not in it */
 
     /* Requests that were understood and answered completely: from the beginning of the loop turn in which the head was complete to the end of
      * the one in which the last byte was handed to the system. What waits in one turn waits for that turn, so this is what a client
@@ -146,6 +152,10 @@ UVHTTP_EXPORT const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *server)
  * `stats`, no such worker), UVHTTP_ENOMEM (`server` is NULL). */
 UVHTTP_EXPORT int uvhttp_server_read_stats(uvhttp_server_t *server, uvhttp_stats_t *stats);
 UVHTTP_EXPORT int uvhttp_server_worker_stats(uvhttp_server_t *server, size_t worker, uvhttp_stats_t *stats);
+
+/* Counts a look into a cache of your own in cache_hits or cache_misses; static.h does so by itself. The loop's thread; does nothing in a handler that
+ * blocks. */
+UVHTTP_EXPORT void uvhttp_request_count_cache(uvhttp_request_t *request, bool hit);
 
 /* The version, "0.1.0", and what was built in ("0.1.0 gcc 12.2.0 Release mimalloc"). Static. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_version(void);

@@ -30,15 +30,23 @@ static struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t si
         return block;
     }
     struct uvh_arena_block *block = uvh_alloc(pool->allocator, size);
-    if (block != NULL)
-        block->size = size;
+    if (block == NULL)
+        return NULL;
+    block->size = size;
+    uvh_counter_add(&pool->memory, size);
     return block;
+}
+
+static void free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
+{
+    uvh_counter_subtract(&pool->memory, block->size);
+    uvh_free(pool->allocator, block);
 }
 
 static void give_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
 {
     if (block->size != UVH_ARENA_BLOCK_SIZE || pool->free_count >= UVH_ARENA_KEPT_BLOCKS) {
-        uvh_free(pool->allocator, block);
+        free_block(pool, block);
         return;
     }
     block->next = pool->free;
@@ -73,7 +81,7 @@ void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *
 void uvh_arena_pool_release(struct uvh_arena_pool *pool)
 {
     while (pool->free != NULL)
-        uvh_free(pool->allocator, take_block(pool, UVH_ARENA_BLOCK_SIZE));
+        free_block(pool, take_block(pool, UVH_ARENA_BLOCK_SIZE));
 }
 
 void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)

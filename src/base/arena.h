@@ -9,6 +9,8 @@
 
 #include <uvhttp/types.h>
 
+#include "base/counter.h"
+
 enum {
     UVH_ARENA_BLOCK_SIZE = 4096,  /* a browser's request with its exchange fits into one */
     UVH_ARENA_KEPT_BLOCKS = 1024, /* free blocks a pool keeps (4 MiB), the rest goes back */
@@ -23,6 +25,7 @@ struct uvh_arena_pool {
     const uvhttp_allocator_t *allocator;
     struct uvh_arena_block *free;
     size_t free_count;
+    _Atomic uint64_t memory; /* bytes had from the allocator */
 };
 
 struct uvh_arena {

@@ -9,13 +9,19 @@ void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t
     *pool = (struct uvh_buffer_pool){.allocator = allocator, .capacity = capacity};
 }
 
+static void free_buffer(struct uvh_buffer_pool *pool, struct uvh_buffer *buffer)
+{
+    uvh_counter_subtract(&pool->memory, sizeof(*buffer) + buffer->capacity);
+    uvh_free(pool->allocator, buffer);
+}
+
 void uvh_buffer_pool_release(struct uvh_buffer_pool *pool)
 {
     while (pool->free != NULL) {
         struct uvh_buffer *buffer = pool->free;
         pool->free = buffer->next;
         UVH_UNPOISON(buffer->data, buffer->capacity);
-        uvh_free(pool->allocator, buffer);
+        free_buffer(pool, buffer);
     }
     pool->free_count = 0;
 }
@@ -32,6 +38,7 @@ struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
         buffer = uvh_alloc(pool->allocator, sizeof(*buffer) + capacity);
         if (buffer == NULL)
             return NULL;
+        uvh_counter_add(&pool->memory, sizeof(*buffer) + capacity);
         buffer->pool = pool;
         buffer->capacity = capacity;
     }
@@ -48,7 +55,7 @@ void uvh_buffer_unref(struct uvh_buffer *buffer)
         return;
     struct uvh_buffer_pool *pool = buffer->pool;
     if (pool->free_count >= UVH_BUFFER_KEPT || buffer->capacity != pool->capacity) {
-        uvh_free(pool->allocator, buffer);
+        free_buffer(pool, buffer);
         return;
     }
     buffer->next = pool->free;

@@ -11,6 +11,8 @@
 
 #include <uvhttp/types.h>
 
+#include "base/counter.h"
+
 enum { UVH_BUFFER_KEPT = 16 }; /* free buffers a pool keeps; the rest goes back to the allocator */
 
 struct uvh_buffer {
@@ -26,7 +28,8 @@ struct uvh_buffer_pool {
     const uvhttp_allocator_t *allocator;
     struct uvh_buffer *free;
     size_t free_count;
-    size_t capacity; /* of each buffer, bytes */
+    size_t capacity;         /* of each buffer, bytes */
+    _Atomic uint64_t memory; /* bytes had from the allocator */
 };
 
 void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity);

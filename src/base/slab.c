@@ -20,12 +20,17 @@ static void push_free(struct uvh_slab *slab, void *object)
     UVH_POISON(object, slab->object_size);
 }
 
+static size_t page_size(const struct uvh_slab *slab)
+{
+    return sizeof(struct uvh_slab_page) + slab->object_size * slab->per_page;
+}
+
 static int add_page(struct uvh_slab *slab)
 {
-    struct uvh_slab_page *page =
-        uvh_alloc(slab->allocator, sizeof(*page) + slab->object_size * slab->per_page);
+    struct uvh_slab_page *page = uvh_alloc(slab->allocator, page_size(slab));
     if (page == NULL)
         return -1;
+    uvh_counter_add(&slab->memory, page_size(slab));
     page->next = slab->pages;
     slab->pages = page;
     char *objects = (char *)(page + 1);
@@ -50,6 +55,7 @@ void uvh_slab_release(struct uvh_slab *slab)
         struct uvh_slab_page *page = slab->pages;
         slab->pages = page->next;
         UVH_UNPOISON(page + 1, slab->object_size * slab->per_page);
+        uvh_counter_subtract(&slab->memory, page_size(slab));
         uvh_free(slab->allocator, page);
     }
     slab->free = NULL;

@@ -8,6 +8,8 @@
 
 #include <uvhttp/types.h>
 
+#include "base/counter.h"
+
 struct uvh_slab_page;
 
 struct uvh_slab {
@@ -17,6 +19,7 @@ struct uvh_slab {
     size_t object_size;
     size_t per_page;
     size_t taken;
+    _Atomic uint64_t memory; /* bytes had from the allocator */
 };
 
 /* `object_size` is rounded up to a multiple of 16 bytes. */

@@ -89,6 +89,11 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
             stats->aborted_exchanges);
     counter(text, "received_bytes_total", "Bytes received from clients.", stats->bytes_received);
     counter(text, "sent_bytes_total", "Bytes sent to clients.", stats->bytes_sent);
+    begin(text, "cache_lookups_total", "counter", "Looks into caches, of static files for instance.");
+    add(text, "uvhttp_cache_lookups_total{result=\"hit\"} %llu\n", (unsigned long long)stats->cache_hits);
+    add(text, "uvhttp_cache_lookups_total{result=\"miss\"} %llu\n", (unsigned long long)stats->cache_misses);
+    begin(text, "memory_bytes", "gauge", "Memory held for connections, exchanges and buffers.");
+    add(text, "uvhttp_memory_bytes %llu\n", (unsigned long long)stats->memory);
 }
 
 static void add_sum_and_count(struct text *text, const char *name, const uvhttp_latency_t *latency)

@@ -166,6 +166,13 @@ static bool is_usable(const struct uvhttp_static *context, const struct uvh_file
     return entry->looking && now < entry->fresh_until + context->settings.revalidate_ms;
 }
 
+static int answer_from_cache(uvhttp_request_t *request, uvhttp_response_t *response,
+                             struct uvh_file_entry *entry)
+{
+    uvhttp_request_count_cache(request, true);
+    return uvh_static_answer_entry(request, response, entry);
+}
+
 /* What the cache cannot answer at once. */
 static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache *cache,
                            uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
@@ -178,10 +185,11 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache 
     if (normal.length != path.length) {
         known = uvh_file_cache_find(cache, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
-            return uvh_static_answer_entry(request, response, known);
+            return answer_from_cache(request, response, known);
     }
     if (!context->settings.hidden && is_hidden(normal.base))
         return uvhttp_response_send_status(response, 404);
+    uvhttp_request_count_cache(request, false);
     return start_load(context, cache, response, normal, known);
 }
 
@@ -258,7 +266,7 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     }
     struct uvh_file_entry *entry = uvh_file_cache_find(cache, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
-        return uvh_static_answer_entry(request, response, entry);
+        return answer_from_cache(request, response, entry);
     return serve_from_disk(files, cache, response, path, entry);
 }
 

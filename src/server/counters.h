@@ -20,7 +20,9 @@
     X(timeouts)                                                                 \
     X(aborted_exchanges)                                                        \
     X(bytes_received)                                                           \
-    X(bytes_sent)
+    X(bytes_sent)                                                               \
+    X(cache_hits)                                                               \
+    X(cache_misses)
 
 struct uvh_counters {
 #define UVH_COUNTER_FIELD(name) _Atomic uint64_t name;

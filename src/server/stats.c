@@ -1,4 +1,5 @@
 /* What the workers have counted, added up when somebody asks. */
+#include "server/blocking.h"
 #include "server/conn.h"
 #include "server/server.h"
 
@@ -23,6 +24,8 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     UVH_COUNTERS(ADD_COUNTER)
 #undef ADD_COUNTER
     stats->idle_connections = before + idle;
+    stats->memory += uvh_counter_read(&worker->connections.memory) +
+                     uvh_counter_read(&worker->arenas.memory) + uvh_counter_read(&worker->buffers.memory);
     uvh_watch_sum_add(sum, &worker->watch);
 }
 
@@ -65,6 +68,15 @@ const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
         return NULL;
     uvhttp_server_read_stats(view, &view->stats);
     return &view->stats;
+}
+
+void uvhttp_request_count_cache(uvhttp_request_t *request, bool hit)
+{
+    struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
+    if (uvh_blocking_is(exchange)) /* counters are the loop's */
+        return;
+    struct uvh_counters *counters = &exchange->worker->counters;
+    uvh_counter_add(hit ? &counters->cache_hits : &counters->cache_misses, 1);
 }
 
 size_t uvhttp_server_worker_count(const uvhttp_server_t *view)

@@ -106,7 +106,9 @@ def test_json_holds_runs_medians_targets_and_environment(build):
     work, = report["works"]
     assert work["name"] == "memory"
     server = work["servers"]["uvhttp"]
-    assert [run["counted"] for run in server["runs"]] == [True, True]
+    # On a busy machine a run may be thrown away; then it says why.
+    assert len(server["runs"]) == 2 and any(run["counted"] for run in server["runs"])
+    assert all(run["counted"] or run["fault"] for run in server["runs"])
     assert server["median"]["cpu_us"] > 0
     assert server["median"]["cpu_us"] == pytest.approx(sum(run["cpu_us"] for run in server["runs"]) / 2)
     for run in server["runs"]:

@@ -50,6 +50,9 @@ static void every_field_has_its_line(void **state)
         .aborted_exchanges = 111,
         .bytes_received = 112,
         .bytes_sent = UINT64_MAX,
+        .cache_hits = 115,
+        .cache_misses = 116,
+        .memory = 117,
         .latency = {.count = 113,
                     .sum_us = 1234567,
                     .max_us = 5000001,
@@ -79,6 +82,9 @@ static void every_field_has_its_line(void **state)
         "uvhttp_aborted_exchanges_total 111",
         "uvhttp_received_bytes_total 112",
         "uvhttp_sent_bytes_total 18446744073709551615",
+        "uvhttp_cache_lookups_total{result=\"hit\"} 115",
+        "uvhttp_cache_lookups_total{result=\"miss\"} 116",
+        "uvhttp_memory_bytes 117",
         "uvhttp_request_duration_seconds_bucket{le=\"0.000064\"} 3",
         "uvhttp_request_duration_seconds_bucket{le=\"0.000128\"} 4",
         "uvhttp_request_duration_seconds_bucket{le=\"134.217728\"} 112",
@@ -133,7 +139,7 @@ static void every_metric_says_what_it_is(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 16);
+    assert_int_equal(metrics, 18);
 }
 
 static void what_does_not_fit_is_cut_and_measured(void **state)

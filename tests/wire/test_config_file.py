@@ -721,3 +721,20 @@ def test_the_page_about_configuration_names_every_key():
     for source in ("app/config_file.c", "app/config_site.c"):
         for key in re.findall(r'^        \{"(\w+)",', (ROOT / source).read_text(), re.M):
             assert re.search(rf"^\s*(- |# )*{key}:", page, re.M), key
+
+
+def test_the_cache_of_files_shows_in_the_metrics(start, tmp_path):
+    (tmp_path / "site").mkdir(exist_ok=True)
+    (tmp_path / "site" / "a.txt").write_text("a\n")
+    program = start("""
+server: {workers: 1}
+metrics: /metrics
+sites:
+  - routes:
+      - {path: /, static: site, revalidate_ms: 3600000}
+""")
+    for name in ("a.txt", "a.txt", "a.txt", "missing"):
+        get(program, f"/{name}")
+    text = get(program, "/metrics").text
+    assert 'uvhttp_cache_lookups_total{result="hit"} 2\n' in text
+    assert 'uvhttp_cache_lookups_total{result="miss"} 2\n' in text

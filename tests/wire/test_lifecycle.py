@@ -188,3 +188,25 @@ def test_statistics_of_a_stopping_server_are_still_right(start):
     server.signal(signal.SIGTERM)
     server.signal(signal.SIGUSR1)
     assert server.wait() == 0
+
+
+def test_the_memory_of_connections_is_counted_and_comes_back(start):
+    """What stats tell is part of what the heap has, grows with what is open, and does not grow for ever."""
+    server = start(buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
+    before = server.stats()["memory"]
+    crowd = [server.connect() for _ in range(200)]
+    for connection in crowd:
+        connection.send(raw.request("GET", "/hold/crowd"))
+    server.wait_for_held("crowd", 200)
+    held = server.stats()
+    assert before + 200 * 4096 < held["memory"] <= held["heap_live"]
+    server.release("crowd")
+    for connection in crowd:
+        assert connection.response().status == 200
+        connection.close()
+    server.wait_for_connections(0)
+    after = server.stats()["memory"]
+    assert after <= held["memory"]
+    for _ in range(300):
+        assert server.ask().status == 200
+    assert server.stats()["memory"] <= after

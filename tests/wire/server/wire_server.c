@@ -62,7 +62,8 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"responses_2xx\":%" PRIu64 ",\"responses_3xx\":%" PRIu64 ",\"responses_4xx\":%" PRIu64
         ",\"responses_5xx\":%" PRIu64 ",\"parse_errors\":%" PRIu64 ",\"timeouts\":%" PRIu64
         ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64 ",\"bytes_sent\":%" PRIu64
-        ",\"aborts\":%" PRIu64 ",\"releases\":%" PRIu64 ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64
+        ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64
+        ",\"releases\":%" PRIu64 ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64
         ",\"guarded_runs\":%" PRIu64 ",\"seen_by_middleware\":%" PRIu64 ",\"refused_pieces\":%" PRIu64
         ",\"streams_closed\":%" PRIu64
         ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_error\":\"%s\",\"heap_calls\":%" PRIu64
@@ -71,9 +72,9 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         (int)getpid(), s->active_connections, s->idle_connections, s->total_connections,
         s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx, s->responses_3xx,
         s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts, s->aborted_exchanges,
-        s->bytes_received, s->bytes_sent, app.aborts, app.releases, app.deferred, app.deferred_gone,
-        app.guarded_runs, app.seen_by_middleware, app.refused_pieces, app.streams_closed,
-        uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
+        s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses, s->memory, app.aborts, app.releases,
+        app.deferred, app.deferred_gone, app.guarded_runs, app.seen_by_middleware, app.refused_pieces,
+        app.streams_closed, uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
         uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
