@@ -14,12 +14,11 @@ import os
 import pathlib
 import re
 import shlex
-import signal
 import sys
 import tempfile
 import urllib.parse
 
-from benchlib import Refused, capacity, cpu, environment, idle, load, servers, table, works, wrk
+from benchlib import Refused, capacity, cpu, environment, idle, load, run_command, servers, table, works, wrk
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONNECTIONS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
@@ -302,18 +301,5 @@ def run(options):
         pathlib.Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
 
 
-def main():
-    # A stop from outside ends the servers we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run(read_options())
-    except Refused as error:
-        print(f"bench capacity: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("capacity", run, read_options))

@@ -11,12 +11,11 @@ import os
 import pathlib
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import types
 
-from benchlib import Refused, cpu, environment, idle, latency, report, roster, servers, session, table, targets, works, wrk
+from benchlib import Refused, cpu, environment, idle, latency, report, roster, run_command, servers, session, table, targets, works, wrk
 from benchlib.contender import Place
 from benchlib.progress import Progress, duration
 
@@ -167,20 +166,11 @@ def run(options):
         raise Refused("no figures for ours: " + "; ".join(failures))
 
 
-def main():
-    # A stop from outside ends the servers we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+def read_own_options():
     options = read_options(sys.argv[1:])
     options.arguments = sys.argv[1:]
-    try:
-        run(options)
-    except Refused as error:
-        print(f"bench http: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return options
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("http", run, read_own_options))

@@ -12,13 +12,12 @@ import os
 import pathlib
 import re
 import shlex
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from benchlib import Refused, environment, peers, servers, table
+from benchlib import Refused, environment, peers, run_command, servers, table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MESSAGES = ROOT / "bench/messages"
@@ -231,18 +230,5 @@ def run(options):
         pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
 
 
-def main():
-    # A stop from outside ends what we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run(read_options())
-    except Refused as error:
-        print(f"bench parser: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("parser", run, read_options))

@@ -12,11 +12,10 @@ import os
 import pathlib
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 
-from benchlib import Refused, cpu, environment, rounds, servers, table, works, wrk
+from benchlib import cpu, environment, rounds, run_command, servers, table, works, wrk
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -130,18 +129,5 @@ def run(options):
         pathlib.Path(options.json).write_text(json.dumps(as_json(options, described, measured, judged), indent=2) + "\n")
 
 
-def main():
-    # A stop from outside ends the servers we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run(read_options())
-    except Refused as error:
-        print(f"bench quick: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("quick", run, read_options))

@@ -13,13 +13,12 @@ import pathlib
 import re
 import shlex
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from benchlib import Refused, environment, peers, routes, servers, table
+from benchlib import Refused, environment, peers, routes, run_command, servers, table
 from benchlib.contender import SOURCES, build, find, install, newest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -206,18 +205,5 @@ def run(options):
         pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
 
 
-def main():
-    # A stop from outside ends what we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run(read_options())
-    except Refused as error:
-        print(f"bench router: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("router", run, read_options))

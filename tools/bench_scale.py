@@ -11,10 +11,9 @@ import json
 import os
 import pathlib
 import shlex
-import signal
 import sys
 
-from benchlib import Refused, environment, scale, servers, table, wrk
+from benchlib import environment, run_command, scale, servers, table, wrk
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -85,18 +84,5 @@ def run(options):
         pathlib.Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
 
 
-def main():
-    # A stop from outside ends the servers we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run(read_options())
-    except Refused as error:
-        print(f"bench scale: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("scale", run, read_options))

@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 
-from benchlib import Refused, cpu, servers, wrk
+from benchlib import Refused, cpu, run_command, servers, wrk
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_RATIO, MOST_UNEVEN = 1.05, 0.20
@@ -87,18 +87,5 @@ def run(options):
                   f"(mark {MOST_UNEVEN:.0%}: {'met' if worst <= MOST_UNEVEN else 'missed'})", flush=True)
 
 
-def main():
-    # A stop from outside ends the servers we started, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run(read_options())
-    except Refused as error:
-        print(f"bench workers: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command("workers", run, read_options))

@@ -21,6 +21,22 @@ report, report_*   a result as a page and as Markdown
 Each module raises Refused for whatever would make a figure worthless.
 """
 
+import signal
+import sys
+
 
 class Refused(Exception):
     """A figure would mean nothing; the text says why."""
+
+
+def run_command(name, run, read_options):
+    """The end of every command: runs it, and gives the exit code. A stop from outside ends what it has started, too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run(read_options())
+    except Refused as error:
+        print(f"bench {name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
