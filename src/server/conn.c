@@ -67,10 +67,19 @@ static void count_idle(struct uvh_conn *conn, enum uvh_timeout_class class)
         uvh_counter_subtract(&conn->worker->counters.idle_connections, 1);
 }
 
+/* A connection that is used again and again is put to the end of its list at most a few times a second: moving it means to touch its neighbours there, which
+ * with thousands of connections are in no cache. The list's timeout is as much longer. */
+static bool was_armed_lately(const struct uvh_conn *conn, enum uvh_timeout_class class)
+{
+    const struct uvh_worker *worker = conn->worker;
+    uint64_t deadline = uv_now(worker->loop) + worker->timeouts[class].length_ms;
+    return class == UVH_TIMEOUT_IDLE && deadline - conn->timeout.deadline < UVH_WORKER_IDLE_SLACK_MS;
+}
+
 static void set_timeout(struct uvh_conn *conn, enum uvh_timeout_class class, bool progress)
 {
     bool linked = !uvh_list_empty(&conn->timeout.link);
-    if (linked && conn->timeout_class == class && !progress)
+    if (linked && conn->timeout_class == class && (!progress || was_armed_lately(conn, class)))
         return;
     if (linked &&
         conn->timeout_class == UVH_TIMEOUT_RESUME) /* it has work to do first; then this is looked at again */

@@ -206,6 +206,7 @@ static int init_timeouts(struct uvh_worker *worker)
         uvh_timeout_list_init(&worker->timeouts[classes[i].class], classes[i].seconds == 0
                                                                        ? UVH_TIMEOUT_NEVER
                                                                        : classes[i].seconds * (uint64_t)1000);
+    worker->timeouts[UVH_TIMEOUT_IDLE].length_ms += UVH_WORKER_IDLE_SLACK_MS;
     struct route_timeouts found = {worker->timeouts + UVH_TIMEOUT_CLASSES, 0};
     uvhttp_router_each(worker->server->router, add_lengths, &found);
     worker->timeout_count = UVH_TIMEOUT_CLASSES + found.count;

@@ -46,6 +46,8 @@ enum uvh_worker_order { UVH_WORKER_SERVE = 0, UVH_WORKER_DRAIN, UVH_WORKER_END }
 
 enum { UVH_CACHE_LINE = 64 };
 
+enum { UVH_WORKER_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed so much later */
+
 enum { UVH_DATE_LINE_SIZE = 37 }; /* "Date: " + 29 + CR LF */
 
 struct uvh_worker {
