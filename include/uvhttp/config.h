@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/* Everything that can be set about a server. Ranges and defaults: docs/limits.md. */
 typedef struct uvhttp_config {
     /* Connections */
     size_t max_connections; /* open at once; one more gets 503 and is closed */
