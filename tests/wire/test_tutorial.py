@@ -3,6 +3,7 @@
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 
 import httpx
@@ -133,6 +134,8 @@ def test_a_server_with_waiting_clients_stops(start):
         patient.send(raw.request("GET", "/next"))
         assert program.ask("/primes?below=10").body == b"4 primes below 10\n"
         program.send_signal(15)
+        # Two signals at once would be one.
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0, "it stops listening")
         program.send_signal(15)
         assert program.wait() == 0
 
