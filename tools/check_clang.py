@@ -18,7 +18,7 @@ FLAGS += ['-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVH
 
 def check(root):
     def compile_one(path):
-        extra = ["-Wno-unused-parameter"] if path.parts[0] == "examples" else []
+        extra = ["-Wno-unused-parameter"] if path.parts[0] in ("examples", "docs") else []
         compiler = CXX if path.suffix == ".cpp" else C
         return subprocess.run([*compiler, *FLAGS, *extra, str(path)], cwd=root, capture_output=True, text=True)
 

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-C_FOLDERS = ("include", "src", "app", "examples", "bench", "tests")
+C_FOLDERS = ("include", "src", "app", "examples", "bench", "tests", "docs")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 

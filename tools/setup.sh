@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-http, bench-parser, bench-alone, tidy, arm64 needs, or one of the
+# Installs the Debian packages that one of serve, test, bench, bench-http, bench-parser, bench-alone, tidy, docs, arm64 needs, or one of the
 # servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by tools/benchlib/contender.py.
 #
 # Says nothing and asks nobody when all are there. Otherwise installs them as root or by sudo without a password; where
@@ -8,7 +8,8 @@ set -eu
 
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libmimalloc-dev libyaml-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
-    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk chromium prometheus"
+    python3-httpx python3-aiohttp curl nodejs golang-go strace wrk chromium prometheus
+    doxygen libcjson-dev"
 bench_alone="$serve libcmocka-dev python3"
 bench="$bench_alone nginx-light wrk"
 bench_http="$bench_alone wrk"
@@ -31,6 +32,7 @@ if ! command -v cargo >/dev/null; then
     peer_actix="$peer_actix cargo"
 fi
 tidy="$test clang-tidy"
+docs="doxygen python3"
 arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 
 case ${1:-} in
@@ -41,6 +43,7 @@ bench-http) wanted=$bench_http ;;
 bench-parser) wanted=$bench_parser ;;
 bench-alone) wanted=$bench_alone ;;
 tidy) wanted=$tidy ;;
+docs) wanted=$docs ;;
 arm64) wanted=$arm64 ;;
 peer-nginx) wanted=$peer_nginx ;;
 peer-h2o) wanted=$peer_h2o ;;
@@ -54,7 +57,7 @@ peer-node) wanted=$peer_node ;;
 peer-actix) wanted=$peer_actix ;;
 peer-granian) wanted=$peer_granian ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-parser|bench-alone|peer-NAME|tidy|arm64" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-parser|bench-alone|peer-NAME|tidy|docs|arm64" >&2
     exit 2
     ;;
 esac

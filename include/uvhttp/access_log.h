@@ -17,8 +17,10 @@
 extern "C" {
 #endif
 
+/* An access log, with its buffer and its thread; from uvhttp_access_log_open. */
 typedef struct uvhttp_access_log uvhttp_access_log_t;
 
+/* How a line is written. */
 typedef enum uvhttp_access_format {
     /* The Common Log Format: client, "-", user, time, request line, status, bytes. */
     UVHTTP_ACCESS_COMMON = 0,
@@ -29,6 +31,7 @@ typedef enum uvhttp_access_format {
     UVHTTP_ACCESS_JSON
 } uvhttp_access_format_t;
 
+/* What uvhttp_access_log_open is told. All but the path may be zero. */
 typedef struct uvhttp_access_log_config {
     const char *
         path; /* a file to append to (created with mode 0640) or a FIFO; "-": standard output. Required; copied. */

@@ -17,8 +17,10 @@
 extern "C" {
 #endif
 
+/* Rules that were read. */
 typedef struct uvhttp_address_rules uvhttp_address_rules_t;
 
+/* One rule: whose addresses, and what becomes of them. */
 typedef struct uvhttp_address_rule {
     /* "192.0.2.1", "10.0.0.0/8", "2001:db8::/32", "unix" for clients of unix sockets (whose address begins with "unix:"), or "all" for everybody. No bits may be set behind the prefix: "10.1.2.3/8" is
      * refused. An IPv4 address in IPv6 form ("::ffff:192.0.2.1") is an IPv4 address, in rules and of clients. */
@@ -26,6 +28,7 @@ typedef struct uvhttp_address_rule {
     bool allow; /* false: refuse */
 } uvhttp_address_rule_t;
 
+/* The rules, and what holds for everybody else. */
 typedef struct uvhttp_address_rules_config {
     const uvhttp_address_rule_t *rules; /* in order; read during the call only */
     size_t rule_count;                  /* at most 1,000,000 */

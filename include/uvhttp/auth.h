@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/* Who is asked for what, ready for use. */
 typedef struct uvhttp_auth uvhttp_auth_t;
 
 /* What a client has sent. Strings end with NUL and live as long as the request. */
@@ -31,6 +32,7 @@ typedef struct uvhttp_credentials {
     const char *token; /* of Bearer: letters, digits and "-._~+/=" (RFC 6750 section 2.1). NULL: Basic */
 } uvhttp_credentials_t;
 
+/* What becomes of a request. */
 typedef enum uvhttp_auth_verdict {
     UVHTTP_AUTH_REFUSE = 0, /* 401: not known */
     UVHTTP_AUTH_ACCEPT = 1, /* the request passes */

@@ -19,6 +19,7 @@ extern "C" {
 
 enum { UVHTTP_WORKERS_MAX = 1024 }; /* the most config->workers may be */
 
+/* Everything that can be set about a server. Ranges and defaults: docs/limits.md. */
 typedef struct uvhttp_config {
     /* Threads that serve, the one that runs the server among them. More than one only with a loop of the server's own, and then handlers
      * run on several threads at once: see uvhttp/server.h. uvhttp_core_count is a good number. */

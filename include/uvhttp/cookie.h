@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* Whether a cookie is sent with requests that other sites cause (SameSite). */
 typedef enum uvhttp_same_site {
     UVHTTP_SAME_SITE_UNSET = 0, /* browsers take it as LAX, more or less */
     UVHTTP_SAME_SITE_STRICT = 1,
@@ -57,6 +58,7 @@ typedef struct uvhttp_cookie {
     X(HOST_PREFIX, "the prefix __Host- asks for the path '/' and no domain")                          \
     X(SAME_SITE, "SameSite is none of its values")
 
+/* What uvhttp_cookie_write returns. */
 typedef enum uvhttp_cookie_error {
     UVHTTP_COOKIE_OK = 0,
 #define UVHTTP_COOKIE_ERROR_ENUM(name, text) UVHTTP_COOKIE_##name,

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* A policy, ready for use. */
 typedef struct uvhttp_cors uvhttp_cors_t;
 
 /* May pages of this origin ("https://app.example.com:8443", or "null") use the server? Loop thread. */

@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/* Streams of events that get the same events. */
 typedef struct uvhttp_event_hub uvhttp_event_hub_t;
 
 /* A hub without subscribers; `allocator` NULL means the system's. NULL when memory ran out. */

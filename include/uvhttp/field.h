@@ -46,6 +46,7 @@
     X(VARY, "vary")                                         \
     X(X_FORWARDED_FOR, "x-forwarded-for")
 
+/* The number of a field name. */
 typedef enum uvhttp_field_id {
     UVHTTP_FIELD_OTHER = 0,
 #define UVHTTP_FIELD_ENUM(id, name) UVHTTP_FIELD_##id,

@@ -54,6 +54,7 @@ typedef struct uvhttp_form_part {
     const char *path; /* the file, as long as it is not kept; NULL when they are in memory */
 } uvhttp_form_part_t;
 
+/* A form that has come. */
 typedef struct uvhttp_form_data {
     const uvhttp_form_part_t *parts; /* the first one; NULL when there is none */
     uint32_t count;

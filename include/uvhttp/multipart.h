@@ -59,6 +59,7 @@ enum {
     X(PART_TOO_LARGE, 413, "a part is too large")                                                    \
     X(TRUNCATED, 400, "the body ends in front of the closing delimiter")
 
+/* Why a form is refused, as a number. */
 typedef enum uvhttp_multipart_error {
     UVHTTP_MULTIPART_ERROR_NONE = 0,
 #define UVHTTP_MULTIPART_ERROR_ENUM(name, status, text) UVHTTP_MULTIPART_ERROR_##name,
@@ -73,6 +74,7 @@ uvhttp_multipart_error_name(uvhttp_multipart_error_t error); /* "TRUNCATED"; nev
 UVHTTP_EXPORT const char *
 uvhttp_multipart_error_text(uvhttp_multipart_error_t error); /* a sentence; never NULL */
 
+/* A header field of a part. */
 typedef struct uvhttp_multipart_field {
     uvhttp_slice_t name;
     uvhttp_slice_t value; /* as it came, surrounding white space removed */

@@ -73,6 +73,7 @@ typedef enum uvhttp_parse_result {
     X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                           \
     X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing", "RFC 9110 6.5.1")
 
+/* Why a message is refused, as a number. */
 typedef enum uvhttp_reason {
     UVHTTP_REASON_NONE = 0,
 #define UVHTTP_REASON_ENUM(name, status, text, source) UVHTTP_REASON_##name,
@@ -126,6 +127,7 @@ typedef struct uvhttp_head {
     uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
 } uvhttp_head_t;
 
+/* What a head may measure. */
 typedef struct uvhttp_head_limits {
     uint32_t max_size;   /* bytes of the whole head: HEAD_TOO_LARGE */
     uint32_t max_target; /* bytes: TARGET_TOO_LONG */
@@ -182,6 +184,7 @@ typedef enum uvhttp_body_kind {
     UVHTTP_BODY_UNTIL_CLOSE = 3 /* responses only: whatever comes until the connection ends */
 } uvhttp_body_kind_t;
 
+/* What a head says of its message: where the body ends, and what becomes of the connection. */
 typedef struct uvhttp_framing {
     uint64_t content_length;
     uint8_t body;         /* uvhttp_body_kind_t */
@@ -196,6 +199,7 @@ typedef struct uvhttp_framing {
     uvhttp_slice_t query; /* behind '?', without it; base NULL when there is no '?' */
 } uvhttp_framing_t;
 
+/* The forms of a request target (RFC 9112 section 3.2). */
 typedef enum uvhttp_target_form {
     UVHTTP_TARGET_ORIGIN = 0,    /* /path?query */
     UVHTTP_TARGET_ABSOLUTE = 1,  /* http://host/path?query */
@@ -225,6 +229,7 @@ typedef struct uvhttp_chunked {
     uint16_t reason; /* after BAD */
 } uvhttp_chunked_t;
 
+/* Prepares for a new body; `max_extension` are the bytes that the extensions of one chunk may have. */
 UVHTTP_EXPORT void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension);
 
 /* Takes bytes of a chunked body, in pieces of any size. `*consumed` bytes are used up; `*piece` is body data within `data` (nothing

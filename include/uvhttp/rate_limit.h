@@ -27,12 +27,14 @@
 extern "C" {
 #endif
 
+/* A limit with the table of its clients; from uvhttp_rate_limit_new. */
 typedef struct uvhttp_rate_limit uvhttp_rate_limit_t;
 
 /* Says whose bucket a request is for: sets `*key` to any bytes (an API key, a user's name), which are used during the call only, and returns 0.
  * What it leaves as it is, with base NULL, is counted by the client's address. UVHTTP_DECLINED: the request is not counted; a negative result fails it. */
 typedef int (*uvhttp_rate_key_cb)(uvhttp_request_t *request, uvhttp_slice_t *key, void *arg);
 
+/* What uvhttp_rate_limit_new is told. All but `requests` may be zero. */
 typedef struct uvhttp_rate_limit_config {
     size_t requests; /* that come back ... 1 to 1,000,000; required */
     size_t seconds;  /* ... in this time, 1 to 86,400; 0: 1 */

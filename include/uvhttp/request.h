@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* A request: one half of an exchange, and borrowed from it. */
 typedef struct uvhttp_request uvhttp_request_t;
 struct uvhttp_server; /* uvhttp_server_t of uvhttp/server.h */
 struct uv_loop_s;
@@ -87,6 +88,7 @@ UVHTTP_EXPORT const char *uvhttp_request_client_address(uvhttp_request_t *reques
 
 /* ---- A body in pieces, for routes with UVHTTP_ROUTE_STREAM ---- */
 
+/* The other half: uvhttp/response.h. */
 typedef struct uvhttp_response uvhttp_response_t;
 
 /* A piece of the body, which lives during the call only; `size` 0 says that the body is complete (then trailers are there). Not called any

@@ -16,8 +16,10 @@
 extern "C" {
 #endif
 
+/* Where ids come from and go, ready for use. */
 typedef struct uvhttp_request_ids uvhttp_request_ids_t;
 
+/* How requests get their ids; zeros are the defaults. */
 typedef struct uvhttp_request_ids_config {
     const char *header; /* the field's name, in requests and answers; NULL: "X-Request-Id". Copied. */
     /* Takes the id that a request brings, when a proxy in front of this server sets it, and everybody has to come through that proxy. Not taken

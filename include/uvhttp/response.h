@@ -158,6 +158,8 @@ UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *respon
 /* The same, of prepared fields too, behind the others; base NULL when there is none. Not NUL-terminated; lives until the fields are changed. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response,
                                                           const char *name);
+
+/* Takes away every field of that name that was set or added; prepared ones stay. Does nothing once the response was sent. */
 UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name);
 
 /* Goes on behind a middleware that answered neither with UVHTTP_DECLINED nor with a response but returned 0: it needed time to

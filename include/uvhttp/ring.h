@@ -17,6 +17,7 @@ typedef struct uvhttp_span {
     size_t length; /* bytes */
 } uvhttp_span_t;
 
+/* A ring over memory of the caller. Filled by uvhttp_ring_init; for reading only. */
 typedef struct uvhttp_ring {
     char *memory;
     size_t capacity; /* bytes of `memory`; any number, not just powers of two */

@@ -27,6 +27,7 @@
 extern "C" {
 #endif
 
+/* A set of routes, or a view of one; borrowed from its server. */
 typedef struct uvhttp_router uvhttp_router_t;
 
 /* A handler or middleware. 0: taken (answered now, or will be later); UVHTTP_DECLINED: ask the next one; negative: failed (500,
@@ -56,6 +57,7 @@ typedef struct uvhttp_middleware {
     void *arg; /* handed to the handler; must outlive the server */
 } uvhttp_middleware_t;
 
+/* A route. Pattern and handler are required; what is zero takes its default. */
 typedef struct uvhttp_route {
     const char *method;  /* "GET", "POST", ...; NULL for any method. Copied. */
     const char *pattern; /* copied. In a group with a prefix "" is the prefix itself. */
@@ -76,6 +78,7 @@ typedef struct uvhttp_route {
     size_t middleware_count;
 } uvhttp_route_t;
 
+/* Adds a route, of which everything but arguments is copied. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);
 
 /* Any method, no argument. */

@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* Fields, ready for use. */
 typedef struct uvhttp_security_headers uvhttp_security_headers_t;
 
 /* Values of the fields. NULL: the default that stands beside it; "": not sent. Copied. */

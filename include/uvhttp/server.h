@@ -29,6 +29,7 @@ typedef struct uvhttp_latency {
     uint64_t below[UVHTTP_LATENCY_BOUNDS];
 } uvhttp_latency_t;
 
+/* What a server has done since it listens, and does now. Refreshed by uvhttp_server_stats. */
 typedef struct uvhttp_stats {
     size_t active_connections;     /* open now */
     size_t idle_connections;       /* of these, waiting for a request */

@@ -25,8 +25,10 @@
 extern "C" {
 #endif
 
+/* The keys, which any thread may use at any time; from uvhttp_cookie_signer_new. */
 typedef struct uvhttp_cookie_signer uvhttp_cookie_signer_t;
 
+/* What uvhttp_cookie_signer_new is told. */
 typedef struct uvhttp_cookie_signer_config {
     const uvhttp_slice_t *keys;          /* 32 to 1,024 bytes each, from a source of random numbers; copied */
     size_t key_count;                    /* 1 to 16 */

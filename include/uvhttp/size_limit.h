@@ -18,8 +18,10 @@
 extern "C" {
 #endif
 
+/* Limits that never change; from uvhttp_size_limit_new. */
 typedef struct uvhttp_size_limit uvhttp_size_limit_t;
 
+/* What uvhttp_size_limit_new is told. */
 typedef struct uvhttp_size_limit_config {
     size_t max_request_body;             /* bytes; 0: not limited here */
     size_t max_response_body;            /* bytes; 0: not limited here */

@@ -20,8 +20,10 @@
 extern "C" {
 #endif
 
+/* A folder that is served, with its cache; from uvhttp_static_open. */
 typedef struct uvhttp_static uvhttp_static_t;
 
+/* What uvhttp_static_open is told. All but the root may be zero. */
 typedef struct uvhttp_static_config {
     const char *root;     /* folder; copied and opened once. Required. */
     const char *index;    /* index file names, separated by spaces; NULL: "index.html"; "": none */

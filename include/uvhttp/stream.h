@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* A connection that has left HTTP; from uvhttp_response_upgrade. */
 typedef struct uvhttp_stream uvhttp_stream_t;
 
 /* What happens to a stream. A callback may do anything to its stream, close it too. */

@@ -49,6 +49,7 @@ typedef struct uvhttp_slice {
     X(LOCK, "LOCK")           \
     X(UNLOCK, "UNLOCK")
 
+/* The method of a request; its names stand in UVHTTP_METHOD_MAP. */
 typedef enum uvhttp_method {
     UVHTTP_METHOD_OTHER = 0,
 #define UVHTTP_METHOD_ENUM(id, name) UVHTTP_METHOD_##id,
@@ -68,6 +69,7 @@ typedef struct uvhttp_allocator {
     void *context;
 } uvhttp_allocator_t;
 
+/* How much a line of the log matters. */
 typedef enum uvhttp_log_level {
     UVHTTP_LOG_ERROR = 0,
     UVHTTP_LOG_WARNING = 1,

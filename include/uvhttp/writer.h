@@ -33,6 +33,7 @@ typedef enum uvhttp_writer_error {
     UVHTTP_WRITER_INVALID = 2
 } uvhttp_writer_error_t;
 
+/* A writer over memory of the caller. Read `length` and `error`. */
 typedef struct uvhttp_writer {
     char *memory;
     size_t capacity;             /* bytes of `memory` */

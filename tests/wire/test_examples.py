@@ -1,5 +1,6 @@
 """The examples do what their first comment says, the curl lines in it included."""
 
+import json
 import os
 import pathlib
 import re
@@ -183,6 +184,44 @@ def test_echo_limits(start):
             assert one_more.response().status == 503
         for connection in held:
             connection.close()
+
+
+# json_api
+
+
+def test_json_api(start, tmp_path):
+    program = start("json_api")
+    added, all_of_them, one = [curl(line, program.port, tmp_path).stdout for line in curl_lines("json_api")]
+    assert added == one == '{"id":1,"title":"Milk"}' and all_of_them == f"[{one}]"
+
+
+JSON = "Content-Type: application/json; charset=utf-8"
+
+
+@pytest.mark.parametrize("body, fields, status, error", [
+    (b'{"title":"x"', [JSON], 400, "this is no JSON"),
+    (b"", [JSON], 400, "this is no JSON"),
+    (b"[" * 100_000, [JSON], 400, "this is no JSON"),
+    (b'{"title":7}', [JSON], 422, "title is not a text"),
+    (b'["title"]', [JSON], 422, "title is not a text"),
+    (b'{"title":"x"}', [], 415, "send application/json"),
+    (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"),
+])
+def test_json_api_refuses(start, body, fields, status, error):
+    answer = start("json_api").ask("/notes", *fields, method="POST", body=body)
+    assert answer.status == status and json.loads(answer.body) == {"error": error}
+    assert answer.get("Content-Type").startswith("application/json")
+
+
+def test_json_api_by_a_client_in_python(start):
+    program = start("json_api")
+    with httpx.Client(base_url=f"http://127.0.0.1:{program.port}", trust_env=False) as client:
+        for number, title in enumerate(["Grüße", 'a "quote"', "line\nend", "\x07"], 1):
+            answer = client.post("/notes", json={"title": title, "id": 99, "more": {"deep": [1, 2]}})
+            assert answer.status_code == 201 and answer.headers["Location"] == f"/notes/{number}"
+            assert client.get(answer.headers["Location"]).json() == answer.json() == {"id": number, "title": title}
+        assert [note["id"] for note in client.get("/notes").json()] == [1, 2, 3, 4]
+        assert client.get("/notes/5").status_code == 404 and client.get("/notes/x").status_code == 404
 
 
 # static_files

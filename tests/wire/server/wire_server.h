@@ -114,6 +114,9 @@ int add_streams(uvhttp_router_t *router);
 /* blocking.c: adds the routes that test_blocking.py asks. 0, or the first error. */
 int add_blocking(uvhttp_router_t *router);
 
+/* asking.c: adds its routes. */
+int add_asking(uvhttp_router_t *router);
+
 /* Waits until /open-gate is asked; for threads. */
 void wait_for_gate(void *arg);
 /* uploads.c */

@@ -1,0 +1,29 @@
+/* Step 1 of the tutorial: a server that says hello. */
+#include <stdlib.h>
+
+#include <uvhttp.h>
+
+static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    return uvhttp_response_send_text(res, 200, "Hello, world\n");
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

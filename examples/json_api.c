@@ -1,0 +1,102 @@
+/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian: libcjson-dev); uvhttp itself knows no JSON.
+ *
+ *     curl -H "Content-Type: application/json" -d '{"title":"Milk"}' http://127.0.0.1:8080/notes
+ *     curl http://127.0.0.1:8080/notes
+ *     curl http://127.0.0.1:8080/notes/1
+ *
+ * Usage: json_api [PORT]
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <uvhttp.h>
+
+static cJSON *notes; /* an array of {"id", "title"}; handlers run on one thread, so it needs no lock */
+static int last_id;
+
+static int send_json(uvhttp_response_t *res, int status, const cJSON *value)
+{
+    char *text = cJSON_PrintUnformatted(value);
+    int err = text == NULL ? UVHTTP_ENOMEM : uvhttp_response_send_json(res, status, text);
+    cJSON_free(text);
+    return err;
+}
+
+static int refuse(uvhttp_response_t *res, int status, const char *why)
+{
+    char text[128];
+    snprintf(text, sizeof text, "{\"error\":\"%s\"}", why); /* only texts of this file */
+    return uvhttp_response_send_json(res, status, text);
+}
+
+static int list(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    return send_json(res, 200, notes);
+}
+
+static int show(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    long id = strtol(uvhttp_request_param(req, "id"), NULL, 10);
+    const cJSON *note;
+    cJSON_ArrayForEach(note, notes) if (cJSON_GetObjectItem(note, "id")->valueint ==
+                                        id) return send_json(res, 200, note);
+    return refuse(res, 404, "no such note");
+}
+
+static int keep(uvhttp_response_t *res, const char *title)
+{
+    char location[32];
+    cJSON *note = cJSON_CreateObject();
+    if (cJSON_AddNumberToObject(note, "id", last_id + 1) == NULL ||
+        cJSON_AddStringToObject(note, "title", title) == NULL) {
+        cJSON_Delete(note);
+        return UVHTTP_ENOMEM; /* the client gets 503 */
+    }
+    cJSON_AddItemToArray(notes, note);
+    snprintf(location, sizeof location, "/notes/%d", ++last_id);
+    int err = uvhttp_response_set_header(res, "Location", location);
+    return err != 0 ? err : send_json(res, 201, note);
+}
+
+/* What was sent is looked at and built anew, so that nothing else gets into the store. */
+static int add(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_slice_t body = uvhttp_request_body(req); /* at most max_body_size: 413 */
+    const char *type = uvhttp_request_header(req, "Content-Type");
+    if (type == NULL || strncmp(type, "application/json", 16) != 0)
+        return refuse(res, 415, "send application/json");
+    cJSON *sent = cJSON_ParseWithLength(body.base, body.length);
+    const cJSON *title = cJSON_GetObjectItemCaseSensitive(sent, "title");
+    int err = sent == NULL             ? refuse(res, 400, "this is no JSON")
+              : !cJSON_IsString(title) ? refuse(res, 422, "title is not a text")
+                                       : keep(res, title->valuestring);
+    cJSON_Delete(sent);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    notes = cJSON_CreateArray();
+    int err = notes == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", "/notes", list, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "POST", "/notes", add, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/notes/:id", show, NULL);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", port);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        fflush(stdout);
+        err = uvhttp_server_run(server);
+    }
+    uvhttp_server_free(server);
+    cJSON_Delete(notes);
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+    return err != 0;
+}

@@ -1,0 +1,228 @@
+"""The reference that is made of the headers, and its check: each must find a deliberate gap, and show what stands in the comments."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import apidoc  # noqa: E402  (from tools)
+import check_reference  # noqa: E402
+import reference  # noqa: E402
+
+needs_doxygen = pytest.mark.skipif(not shutil.which("doxygen"), reason="Doxygen is not installed")
+
+HEADER = """/* Things. See uvhttp_thing_new. */
+#ifndef UVHTTP_THING_H
+#define UVHTTP_THING_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UVHTTP_EXPORT __attribute__((visibility("default")))
+
+/* A thing. */
+typedef struct uvhttp_thing uvhttp_thing_t;
+
+/* What a thing is made of. */
+typedef struct uvhttp_thing_config {
+    int size; /* bytes */
+    int other;
+} uvhttp_thing_config_t;
+
+/* Told of things. */
+typedef void (*uvhttp_thing_cb)(uvhttp_thing_t *thing);
+
+#define UVHTTP_ERROR_MAP(X)       \\
+    X(ENOMEM, -1, "out of memory") \\
+    X(EINVAL, -2, "invalid (\\"so\\") argument")
+
+/* Codes. */
+typedef enum uvhttp_code {
+    UVHTTP_OK = 0,
+#define UVHTTP_ERROR_ENUM(name, code, text) UVHTTP_##name = (code),
+    UVHTTP_ERROR_MAP(UVHTTP_ERROR_ENUM)
+#undef UVHTTP_ERROR_ENUM
+} uvhttp_code_t;
+
+/* Makes a thing for "*name" and <angles>; and frees it.
+ *
+ *     uvhttp_thing_new(&config);
+ *
+ *   UVHTTP_EINVAL   no *config
+ */
+UVHTTP_EXPORT uvhttp_thing_t *uvhttp_thing_new(const uvhttp_thing_config_t *config);
+UVHTTP_EXPORT void uvhttp_thing_free(uvhttp_thing_t *thing, uvhttp_thing_cb told);
+
+/* ---- Sizes ---- */
+
+UVHTTP_EXPORT int
+uvhttp_thing_size_which_is_a_name_that_is_too_long(void); /* in `bytes` */
+UVHTTP_EXPORT uvhttp_code_t uvhttp_thing_code(void);      /* the code */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+"""
+LIBRARY = """void *uvhttp_thing_new(void *config) { return config; }
+void uvhttp_thing_free(void *thing) { (void)thing; }
+int uvhttp_thing_size_which_is_a_name_that_is_too_long(void) { return 0; }
+int uvhttp_thing_code(void) { return 0; }
+"""
+USER = """/* Uses things. */
+int main(void)
+{
+    uvhttp_thing_free(uvhttp_thing_new(0), 0);
+    return uvhttp_thing_size_which_is_a_name_that_is_too_long() + uvhttp_thing_code();
+}
+"""
+ERRORS = """# Errors
+
+| name | code | text |
+|---|---|---|
+| `UVHTTP_ENOMEM` | -1 | memory |
+| `UVHTTP_EINVAL` | -2 | argument |
+"""
+FILES = {
+    "include/uvhttp/error.h": HEADER,
+    "tests/use.c": USER,
+    "docs/README.md": "# Start\n\nSee [errors](errors.md#errors), [the header](../include/uvhttp/error.h).\n\n## Errors\n\n"
+                      "[Here](#errors), and [a program](../tests/use.c).\n\nAt ::1 and `::ffff`, in `a.py::test_b`.\n",
+    "docs/errors.md": ERRORS.replace("# Errors\n", "# All errors\n\n## Errors\n"),
+    "README.md": "# A project\n\nSee [docs](docs/README.md).\n",
+    "CMakeLists.txt": "project(uvhttp VERSION 1.2.3)\n",
+    "library.c": LIBRARY,
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name, text in FILES.items():
+        write(tmp_path, name, text)
+    return tmp_path
+
+
+def write(project, name, text):
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text(text)
+
+
+def change(project, name, before, after):
+    text = (project / name).read_text()
+    assert text.count(before) == 1, before
+    write(project, name, text.replace(before, after))
+
+
+def run_check(project):
+    subprocess.run(["gcc", "-shared", "-fPIC", project / "library.c", "-o", project / "libuvhttp.so"], check=True)
+    return list(check_reference.check(project, project))
+
+
+@needs_doxygen
+def test_all_is_well(project):
+    assert run_check(project) == []
+
+
+@pytest.mark.parametrize("name, before, after, said", [
+    ("include/uvhttp/error.h", "/* A thing. */\n", "", "uvhttp_thing_t has no comment"),
+    ("include/uvhttp/error.h", "/* Told of things. */\n", "\n", "uvhttp_thing_cb has no comment"),
+    ("include/uvhttp/error.h", "/* Codes. */\n", "\n", "uvhttp_code_t has no comment"),
+    ("include/uvhttp/error.h", "      /* the code */", "", "uvhttp_thing_code has no comment"),
+    # An empty line ends what a comment is for.
+    ("include/uvhttp/error.h", "UVHTTP_EXPORT void uvhttp_thing_free", "\nUVHTTP_EXPORT void uvhttp_thing_free",
+     "uvhttp_thing_free has no comment"),
+    ("include/uvhttp/error.h", "*config);\n", "*config);\n\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n",
+     "uvhttp_it is not exported by libuvhttp.so"),
+    ("include/uvhttp/error.h", "*config);\n", "*config);\n\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n",
+     "uvhttp_it is used by no test and no example"),
+    ("include/uvhttp/error.h", "/* A thing. */\n", "/* It. */\ntypedef struct uvhttp_it uvhttp_it_t;\n\n/* A thing. */\n",
+     "uvhttp_it_t is used by no test and no example, and by nothing else"),
+    ("tests/use.c", " + uvhttp_thing_code()", "", "uvhttp_thing_code is used by no test"),
+    ("tests/use.c", " + uvhttp_thing_code()", ' + sizeof "uvhttp_thing_code()" /* uvhttp_thing_code() */',
+     "uvhttp_thing_code is used by no test"),
+    ("library.c", "int uvhttp_thing_code", "static int uvhttp_thing_code", "uvhttp_thing_code is not exported"),
+    ("docs/errors.md", "| `UVHTTP_EINVAL` | -2 | argument |\n", "", "docs/errors.md: has no row for UVHTTP_EINVAL"),
+    ("docs/errors.md", "-2", "-3", "docs/errors.md: UVHTTP_EINVAL is -2, not -3"),
+    ("docs/errors.md", "UVHTTP_EINVAL", "UVHTTP_EOLD", "docs/errors.md: UVHTTP_EOLD is no error code any more"),
+])
+def test_what_is_missing_is_found(project, name, before, after, said):
+    change(project, name, before, after)
+    assert any(said in line for line in run_check(project)), run_check(project)
+
+
+def test_command_prints_what_is_missing(project):
+    command = ["/usr/bin/python3", "-B", ROOT / "tools/check_reference.py", "--root", project, "--libraries", project]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, f"{project}/libuvhttp.so: not built; run ./dev build\n")
+    assert run_check(project) == []
+    assert subprocess.run(command, capture_output=True, text=True).returncode == 0
+    change(project, "tests/use.c", " + uvhttp_thing_code()", "")
+    done = subprocess.run(command, capture_output=True, text=True)
+    line = HEADER[:HEADER.index("uvhttp_thing_code(")].count("\n") + 1
+    assert done.returncode == 1 and f"include/uvhttp/error.h:{line}: uvhttp_thing_code is used by no test" in done.stdout
+
+
+@needs_doxygen
+@pytest.mark.parametrize("name, before, after, said", [
+    ("include/uvhttp/error.h", "/* A thing. */\n", "", "Member uvhttp_thing_t (typedef) of file error.h is not documented"),
+    ("include/uvhttp/error.h", "/* ---- Sizes ---- */\n",
+     "#ifdef UVHTTP_NOBODY\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n#endif\n", "uvhttp_it is not in the reference"),
+    ("docs/README.md", "#errors)", "#mistakes)", "docs/README.md"),
+    ("docs/README.md", "error.h)", "errors.h)", "docs/README.md"),
+])
+def test_what_doxygen_finds_is_told(project, name, before, after, said):
+    text = (project / name).read_text()
+    write(project, name, text.replace(before, after, 1))
+    assert text != (project / name).read_text()
+    assert any(said in line for line in run_check(project)), run_check(project)
+
+
+@needs_doxygen
+def test_command_says_where_it_is(project):
+    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools/reference.py", "--root", project], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"The reference is in {project}/build/docs/html/index.html\n")
+    index = (project / "build/docs/html/index.html").read_text()
+    assert "1.2.3" in index and "page_docs_errors_md" in index and "a program (tests/use.c)" in index
+    assert "At ::1 and <code>::ffff</code>, in <code>a.py::test_b</code>" in index
+    change(project, "include/uvhttp/error.h", "/* A thing. */\n", "")
+    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools/reference.py", "--root", project], capture_output=True, text=True)
+    assert done.returncode == 1 and "uvhttp_thing_t" in done.stdout
+
+
+@needs_doxygen
+def test_comments_are_shown(project):
+    assert reference.build(project, project / "out") == []
+    found = {}
+    for member in xml.etree.ElementTree.parse(project / "out/uvhttp.tag").iter("member"):
+        page = project / "out/html" / member.findtext("anchorfile")
+        _, _, behind = page.read_text().partition(f'<a id="{member.findtext("anchor")}"')
+        found[member.findtext("name")] = behind.partition('<div class="memdoc">')[2].partition("</div><!--")[0].partition("</table>")[0]
+    for name in ("uvhttp_thing_new", "uvhttp_thing_free"):
+        assert "Makes a thing for &quot;*name&quot; and &lt;angles&gt;; and frees it." in found[name]
+        assert "    uvhttp_thing_new(&amp;config);" in found[name] and "  UVHTTP_EINVAL   no *config" in found[name]
+    assert "<code>bytes</code>" in found["uvhttp_thing_size_which_is_a_name_that_is_too_long"]
+    codes = (project / "out/html/error_8h.html").read_text()
+    assert "-2, invalid (&quot;so&quot;) argument" in codes
+
+
+def test_declarations():
+    declarations = {one.name: (one.kind, one.documented) for one in apidoc.Header(HEADER).declarations}
+    assert declarations == {
+        "uvhttp_thing_t": ("struct", True), "uvhttp_thing_config_t": ("struct", True), "uvhttp_thing_cb": ("callback", True),
+        "uvhttp_code_t": ("enum", True), "uvhttp_thing_new": ("function", True), "uvhttp_thing_free": ("function", True),
+        "uvhttp_thing_size_which_is_a_name_that_is_too_long": ("function", True), "uvhttp_thing_code": ("function", True)}
+
+
+def test_every_exported_function_of_ours_is_seen():
+    # By another way than that of the check: a name in front of a parenthesis on a line of an export.
+    import check_symbols
+    seen = {name for name, (one, _) in apidoc.declared(ROOT).items() if one.kind == "function"}
+    assert seen == set(check_symbols.declared(ROOT, apidoc.headers(ROOT))) and len(seen) > 200

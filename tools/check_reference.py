@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+"""Checks that everything public is documented, exported, used by a test or an example, and in the reference that Doxygen makes.
+
+For each function, callback and type of include/uvhttp: a comment in the header; for functions, a use in tests, examples, docs or app, and a symbol of
+libuvhttp.so; for types, a use there or in a function or type that is public. Then the reference is built (tools/reference.py), when Doxygen is installed:
+it must find nothing wrong, and its index must lead to each name. docs/errors.md must have a row for each error code.
+"""
+
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import apidoc
+import check_symbols
+import csource
+import reference
+
+USERS = ("tests", "examples", "docs", "app")
+WORD = re.compile(r"\b(?:uvhttp|UVHTTP)_\w+")
+ERROR_ROW = re.compile(r"^\| `(UVHTTP_\w+)` \| (-\d+) \|", re.M)
+
+
+def words(root, paths):
+    """Every name of ours in the code of some files; comments and strings do not count."""
+    found = set()
+    for path in paths:
+        found.update(WORD.findall(csource.without_comments(csource.read(root, path))))
+    return found
+
+
+def words_of_headers(root):
+    """How many public declarations and fields a name stands in, its own not counted."""
+    count = {}
+    for path in apidoc.headers(root):
+        for name in WORD.findall(csource.without_comments(path.read_text())):
+            count[name] = count.get(name, 0) + 1
+    return count
+
+
+def check_declarations(root, declared, library):
+    used = words(root, csource.c_files(root, USERS))
+    in_headers = words_of_headers(root)
+    exported = check_symbols.exported(library) if library.exists() else None
+    if exported is None:
+        yield f"{library}: not built; run ./dev build"
+    for name, (declaration, path) in sorted(declared.items()):
+        where = f"{path}:{declaration.line}: {name}"
+        if not declaration.documented:
+            yield f"{where} has no comment that says what it is for"
+        if declaration.kind == "function":
+            if name not in used:
+                yield f"{where} is used by no test and no example"
+            if exported is not None and name not in exported:
+                yield f"{where} is not exported by {library.name}"
+        elif not used.intersection((name, *declaration.constants)) and in_headers[name] < 2:
+            yield f"{where} is used by no test and no example, and by nothing else that is public"
+
+
+def reachable(output):
+    """The names in the reference's index that lead to a place that exists."""
+    found = set()
+    pages = {}
+    tags = xml.etree.ElementTree.parse(output / "uvhttp.tag").getroot()
+    for member in tags.iter("member"):
+        page, anchor = member.findtext("anchorfile"), member.findtext("anchor")
+        if page not in pages:
+            html = output / "html" / page
+            pages[page] = html.read_text() if html.exists() else ""
+        if f'id="{anchor}"' in pages[page]:
+            found.add(member.findtext("name"))
+    for compound in tags.iter("compound"):
+        if (output / "html" / compound.findtext("filename", "")).is_file():
+            found.add(compound.findtext("name"))
+    return found
+
+
+def check_built(root, declared):
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder).resolve() / "reference"
+        yield from reference.build(root, output)
+        found = reachable(output) if (output / "uvhttp.tag").exists() else set()
+        for name, (declaration, path) in sorted(declared.items()):
+            if name not in found and declaration.documented:
+                yield f"{path}:{declaration.line}: {name} is not in the reference"
+
+
+def check_errors(root):
+    """docs/errors.md against the table of error.h."""
+    page, header = root / "docs/errors.md", root / "include/uvhttp/error.h"
+    if not header.exists():
+        return
+    table = apidoc.tables(header.read_text()).get("UVHTTP_ERROR_MAP", [])
+    codes = {f"UVHTTP_{row[0]}": row[1] for row in table}
+    told = dict(ERROR_ROW.findall(page.read_text())) if page.exists() else {}
+    for name in sorted(codes.keys() | told.keys()):
+        if name not in told:
+            yield f"docs/errors.md: has no row for {name}"
+        elif name not in codes:
+            yield f"docs/errors.md: {name} is no error code any more"
+        elif told[name] != codes[name]:
+            yield f"docs/errors.md: {name} is {codes[name]}, not {told[name]}"
+
+
+def check(root, libraries):
+    declared = apidoc.declared(root)
+    violations = [*check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root)]
+    if shutil.which("doxygen"):
+        violations += check_built(root, declared)
+    else:
+        print("Doxygen is not installed, so the reference was not built: tools/setup.sh docs", file=sys.stderr)
+    return violations
+
+
+if __name__ == "__main__":
+    arguments = csource.root_argument(__doc__.splitlines()[0])
+    arguments.add_argument("--libraries", type=pathlib.Path, help="default: build/release/dist/lib")
+    options = arguments.parse_args()
+    root = options.root.resolve()
+    sys.exit(csource.report(check(root, options.libraries or root / "build/release/dist/lib")))
