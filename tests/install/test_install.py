@@ -436,3 +436,25 @@ def test_page_sessions_and_caching(program_of_page):
     status, fields, body = ask("/list")
     assert (status, body) == (200, b"[1,2,3]\n")
     assert ask("/list", If_None_Match=fields["ETag"])[::2] == (304, b"")
+
+
+def test_page_cpp(program_of_page):
+    ask = program_of_page("cpp.md")
+    assert ask("/notes/a")[0] == 404
+    assert ask("/notes/a", b"a note", "PUT")[0] == 204
+    assert ask("/notes/a")[2] == b"a note"
+    assert ask("/look?a=1&b=c+d")[2].splitlines()[:2] == [b"a is 1", b"b is c d"]
+    form = b"--b\r\nContent-Disposition: form-data; name=f\r\n\r\n12345\r\n--b--\r\n"
+    assert ask("/upload", form, Content_Type="multipart/form-data; boundary=b")[2] == b"f: 5 bytes\n"
+    assert ask("/upload", b"x")[0] == 415
+    status, fields, _ = ask("/stoi?n=21")
+    assert (status, fields["X-Twice"]) == (200, "42")
+    assert ask("/stoi?n=-1")[0] == ask("/stoi?n=x")[0] == 500
+    assert ask("/inside/who")[0] == 401
+    status, fields, body = ask("/inside/who", Authorization="me")
+    assert (fields["X-Status"], body) == ("200", b"me")
+    assert ask("/count", b"x" * 70000)[2] == b"70000"
+    assert ask("/ones")[2] == b"1" * 100000
+    assert ask("/sum?of=1,2,39")[2] == b"15"
+    status, fields, _ = ask("/reverse")
+    assert (status, fields["Upgrade"]) == (426, "reverse")
