@@ -26,7 +26,7 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
-# Only uvhttp.hpp's example and test are C++; a build without them asks for no C++ compiler.
+# Only uvhttp.hpp's examples and tests are C++; a build without them asks for no C++ compiler.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -23,7 +23,7 @@ import pages  # noqa: E402  (beside the wire tests)
 
 KNOWN = {"c", "cpp", "cmake", "console", "text", "yaml", "html", "json"}
 # Lines of the README for a shell: those that run below, and why the others do not.
-README_RUNS = {"cc hello.c -o hello $(pkg-config --cflags --libs uvhttp)"}
+README_RUNS = {"cc hello.c -o hello $(pkg-config --cflags --libs uvhttp)", "c++ -std=c++20 hello.cpp -o hello $(pkg-config --cflags --libs uvhttp)"}
 README_DOES_NOT_RUN = {
     "./dev serve": "it is what tests/checks/test_configure.py and the wire tests of the program do",
     "./dev test": "it is what runs this",
@@ -233,8 +233,9 @@ def test_fragments_that_are_wrong_do_not_compile(prefix, tmp_path, text, good, l
 
 @pytest.fixture
 def hello(prefix, library_folder, tmp_path):  # noqa: F811
-    text, = pages.code(ROOT / "README.md", "c")
-    (tmp_path / "hello.c").write_text(text)
+    for language in ("c", "cpp"):
+        text, = pages.code(ROOT / "README.md", language)
+        (tmp_path / f"hello.{language}").write_text(text)
     return tmp_path
 
 
@@ -243,8 +244,8 @@ def test_every_command_of_the_readme_runs_or_is_marked():
     assert lines == README_RUNS | README_DOES_NOT_RUN.keys()
 
 
-def test_readme_hello(hello, library_folder):  # noqa: F811
-    line, = [line for line in pages.indented(ROOT / "README.md") if line in README_RUNS]
+@pytest.mark.parametrize("line", sorted(README_RUNS))
+def test_readme_hello(hello, library_folder, line):  # noqa: F811
     compile_as_told(line.replace(" $(", " -Wno-unused-parameter -Wno-misleading-indentation $("), hello, parser_environment(library_folder))
     assert (hello / "hello").exists()
 

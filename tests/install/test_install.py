@@ -181,6 +181,10 @@ def installed_headers():
     return sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h"))
 
 
+def installed_cpp_headers():
+    return sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.hpp"))
+
+
 @pytest.mark.parametrize("language", ["c11", "c++17", "c++20"])
 @pytest.mark.parametrize("header", installed_headers())
 def test_installed_header_compiles_alone(prefix, header, language):
@@ -192,7 +196,7 @@ def test_installed_header_compiles_alone(prefix, header, language):
 
 def test_every_public_header_is_installed_and_nothing_else(prefix):
     found = sorted(path.relative_to(prefix / "include").as_posix() for path in (prefix / "include").rglob("*") if path.is_file())
-    assert found == sorted([*installed_headers(), "uvhttp.hpp"])
+    assert found == sorted([*installed_headers(), *installed_cpp_headers()])
 
 
 def test_installed_program_runs(prefix):
@@ -238,6 +242,69 @@ foreach(kind parser parser_static)
     add_executable(cpp_${kind} main.cpp)
     target_link_libraries(cpp_${kind} PRIVATE uvhttp::${kind})
 endforeach()
+foreach(kind uvhttp uvhttp_static)
+    add_executable(cpp_${kind} server.cpp)
+    target_link_libraries(cpp_${kind} PRIVATE uvhttp::${kind})
+    add_executable(cpp_${kind}_plain server.cpp)
+    target_link_libraries(cpp_${kind}_plain PRIVATE uvhttp::${kind})
+    target_compile_options(cpp_${kind}_plain PRIVATE -fno-exceptions -fno-rtti)
+endforeach()
+"""
+# A server that asks itself, by a client that knows nothing of uvhttp: a handler with what it has captured, and what it destroys.
+SERVER_CPP = r"""#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <uvhttp.hpp>
+
+static std::string ask(int port, const std::string &path)
+{
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<unsigned short>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int client = socket(AF_INET, SOCK_STREAM, 0);
+    const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+    std::string answer;
+    char bytes[4096];
+    if (connect(client, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0 && write(client, request.data(), request.size()) > 0) {
+        for (ssize_t got; (got = read(client, bytes, sizeof bytes)) > 0;)
+            answer.append(bytes, static_cast<std::size_t>(got));
+    }
+    close(client);
+    return answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+int main()
+{
+    struct Last {
+        ~Last() { std::puts("destroyed"); }
+    };
+    uvhttp::Server server;
+    server.get("/users/:id", [last = std::make_unique<Last>()](uvhttp::Request req, uvhttp::Response res) {
+        return res.sendText(200, req.param("id"));
+    });
+    server.get("/work", [](uvhttp::Response res) {
+        return res.defer([] { return std::string("worked"); }, [](uvhttp::Response later, std::string text) { return later.sendText(200, text); });
+    });
+    server.get("/stop", [&server](uvhttp::Response res) {
+        server.stop();
+        return res.sendText(200, "stopped");
+    });
+    server.listen("127.0.0.1", 0);
+    std::thread client([port = server.port()] {
+        for (const char *path : {"/users/7", "/work", "/stop"})
+            std::puts(ask(port, path).c_str());
+    });
+    uvhttp::Result error = server.run();
+    client.join();
+    return error ? 1 : 0;
+}
 """
 
 
@@ -251,20 +318,25 @@ def compile_as_told(line, folder, environment):
     run("sh", "-c", f'eval "{command}"', cwd=folder, env=environment)
 
 
+@pytest.mark.parametrize("options", [[], ["-fno-exceptions", "-fno-rtti"]], ids=["usual", "without-exceptions"])
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_installed_cpp_header_compiles_alone(prefix, compiler):
-    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{prefix}/include",
-        "-x", "c++", "-", input="#include <uvhttp.hpp>\nuvhttp::HttpRequest request;\n")
+@pytest.mark.parametrize("header", installed_cpp_headers())
+def test_installed_cpp_header_compiles_alone(prefix, header, compiler, options):
+    run(compiler, "-std=c++20", *options, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only",
+        f"-I{prefix}/include", "-x", "c++", "-", input=f"#include <{header}>\nint headerCheck();\n")
 
 
 def test_cpp_with_find_package(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(CONSUMER_CPP_CMAKE)
     (tmp_path / "main.cpp").write_text(PARSER_CPP)
+    (tmp_path / "server.cpp").write_text(SERVER_CPP)
     run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", tmp_path / "build")
     for kind in ("parser", "parser_static"):
         assert run(tmp_path / "build" / f"cpp_{kind}") == "/a h 28\n"
         assert "libuv.so" not in run("ldd", tmp_path / "build" / f"cpp_{kind}")
+    for kind in ("uvhttp", "uvhttp_static", "uvhttp_plain", "uvhttp_static_plain"):
+        assert run(tmp_path / "build" / f"cpp_{kind}", timeout=120) == "7\nworked\nstopped\ndestroyed\n"
 
 
 @pytest.mark.parametrize("source", sorted((ROOT / "examples").glob("parse_*")), ids=lambda source: source.name)
@@ -304,9 +376,9 @@ def program_of_page(prefix, library_folder, tmp_path):
 
     def start(page):
         text = (ROOT / "docs" / page).read_text()
-        line, = re.findall(r"^    (cc -std=c11 \S+\.c .*)$", text, re.M)
-        name = re.search(r"(\S+)\.c ", line)[1]
-        (tmp_path / f"{name}.c").write_text("\n".join(re.findall(r"^```c\n(.*?)^```$", text, re.M | re.S)))
+        line, = re.findall(r"^    (c\S+ -std=\S+ .*\S+\.c(?:pp)? .*)$", text, re.M)
+        source, name, language = re.search(r"((\S+)\.(c|cpp)) ", line).groups()
+        (tmp_path / source).write_text("\n".join(re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)))
         environment = parser_environment(library_folder)
         # Not every handler needs all of its arguments, and some lines stand in one for the sake of the page.
         compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
@@ -314,8 +386,9 @@ def program_of_page(prefix, library_folder, tmp_path):
         url = running[-1].stdout.readline().strip()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
-        def ask(path, body=None, **fields):
-            asked = urllib.request.Request(url.rstrip("/") + path, body, {name.replace("_", "-"): value for name, value in fields.items()})
+        def ask(path, body=None, method=None, **fields):
+            asked = urllib.request.Request(url.rstrip("/") + path, body, {name.replace("_", "-"): value for name, value in fields.items()},
+                                           method=method)
             try:
                 answer = opener.open(asked, timeout=60)
             except urllib.error.HTTPError as error:
@@ -421,3 +494,25 @@ def test_page_about_uploads(prefix, library_folder, tmp_path):
     finally:
         server.kill()
         server.communicate()
+
+
+def test_page_cpp(program_of_page):
+    ask = program_of_page("cpp.md")
+    assert ask("/notes/a")[0] == 404
+    assert ask("/notes/a", b"a note", "PUT")[0] == 204
+    assert ask("/notes/a")[2] == b"a note"
+    assert ask("/look?a=1&b=c+d")[2].splitlines()[:2] == [b"a is 1", b"b is c d"]
+    form = b"--b\r\nContent-Disposition: form-data; name=f\r\n\r\n12345\r\n--b--\r\n"
+    assert ask("/upload", form, Content_Type="multipart/form-data; boundary=b")[2] == b"f: 5 bytes\n"
+    assert ask("/upload", b"x")[0] == 415
+    status, fields, _ = ask("/stoi?n=21")
+    assert (status, fields["X-Twice"]) == (200, "42")
+    assert ask("/stoi?n=-1")[0] == ask("/stoi?n=x")[0] == 500
+    assert ask("/inside/who")[0] == 401
+    status, fields, body = ask("/inside/who", Authorization="me")
+    assert (fields["X-Status"], body) == ("200", b"me")
+    assert ask("/count", b"x" * 70000)[2] == b"70000"
+    assert ask("/ones")[2] == b"1" * 100000
+    assert ask("/sum?of=1,2,39")[2] == b"15"
+    status, fields, _ = ask("/reverse")
+    assert (status, fields["Upgrade"]) == (426, "reverse")

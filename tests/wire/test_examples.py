@@ -1,4 +1,4 @@
-"""The examples do what their first comment says, the curl lines in it included."""
+"""The examples do what their first comment says, the curl lines in it included; those in C++ (examples/cpp) the same as those in C."""
 
 import json
 import os
@@ -18,15 +18,28 @@ from wire_server import SAFETY_TIMEOUT, built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.c*"))}
+TWINS = {path.stem: path for path in sorted((ROOT / "examples" / "cpp").glob("*.cpp"))}
 SITE = ROOT / "examples" / "site"
 
 
+@pytest.fixture(params=["c", "cpp"])
+def program_of(request):
+    """The program of an example, in one language and in the other."""
+
+    def find(name):
+        if name not in (EXAMPLES if request.param == "c" else TWINS):
+            pytest.skip(f"{name} is not there in this language")
+        return name if request.param == "c" else f"cpp/{name}"
+
+    return find
+
+
 @pytest.fixture
-def start():
+def start(program_of):
     running = []
 
     def starter(name, *arguments):
-        running.append(Program(name, *(arguments or ["0"]), cwd=ROOT))
+        running.append(Program(program_of(name), *(arguments or ["0"]), cwd=ROOT))
         return running[-1]
 
     yield starter
@@ -36,7 +49,7 @@ def start():
 
 
 def comment_lines(name, command):
-    comment = EXAMPLES[name].read_text().split("*/")[0]
+    comment = {**TWINS, **EXAMPLES}[name].read_text().split("*/")[0]
     return re.findall(rf"^ \*     ({command} .*)$", comment, re.M)
 
 
@@ -53,15 +66,22 @@ def curl(line, port, folder):
 
 def test_every_example_is_tested():
     source = pathlib.Path(__file__).read_text()
-    for name in EXAMPLES:
+    for name in {**TWINS, **EXAMPLES}:
         assert comment_lines(name, "printf" if name.startswith("parse_") else "curl"), f"{name} says no command to try it"
         assert f"def test_{name}" in source, name
+
+
+@pytest.mark.parametrize("name", [name for name in TWINS if name in EXAMPLES])
+def test_twins_say_the_same_and_cpp_is_shorter(name):
+    (c, c_code), (cpp, cpp_code) = [path.read_text().split("*/", 1) for path in (EXAMPLES[name], TWINS[name])]
+    assert c == cpp
+    assert cpp_code.count("\n") < c_code.count("\n")
 
 
 # hello
 
 
-def test_hello(tmp_path):
+def test_hello(program_of, tmp_path):
     """hello has its port in its text, so it can only be tried while that port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -69,7 +89,7 @@ def test_hello(tmp_path):
             probe.bind(("127.0.0.1", 8080))
         except OSError:
             pytest.skip("port 8080 is in use on this machine")
-    program = Program("hello", wait=False)
+    program = Program(program_of("hello"), wait=False)
     try:
         eventually(lambda: socket.socket().connect_ex(("127.0.0.1", 8080)) == 0, "hello listens")
         line, = curl_lines("hello")
@@ -83,15 +103,19 @@ def test_hello(tmp_path):
         assert program.stop() == -15  # it handles no signal
 
 
-def test_hello_is_the_program_of_the_header():
+@pytest.mark.parametrize("place", ["include/uvhttp.h", "README.md"])
+@pytest.mark.parametrize("example, begin, end", [
+    ("hello.c", "static int hello", "return err != 0;"), ("cpp/hello.cpp", "uvhttp::Server server;", "return 1;")], ids=["c", "cpp"])
+def test_hello_is_the_program_of_header_and_readme(example, begin, end, place):
     def core(text):
-        code = text[text.index("static int hello"):]
-        code = code[:code.index("return err != 0;")]
+        code = text[text.index(begin):]
+        code = code[:code.index(end)]
         return "".join(re.sub(r"/\*.*?\*/", "", code).split())
 
-    header = (ROOT / "include/uvhttp.h").read_text()
-    header = re.sub(r"^ \*", "", header, flags=re.M)
-    assert core((ROOT / "examples/hello.c").read_text()) == core(header)
+    if place.endswith(".h") and example.endswith(".cpp"):
+        place += "pp"
+    told = re.sub(r"^ \*", "", (ROOT / place).read_text(), flags=re.M)
+    assert core((ROOT / "examples" / example).read_text()) == core(told)
 
 
 # routes
@@ -239,8 +263,8 @@ def test_static_files_serves_the_sample_site_by_default(start):
     assert start("static_files").ask("/files/style.css").body == (SITE / "style.css").read_bytes()
 
 
-def test_static_files_names_a_missing_folder(tmp_path):
-    done = subprocess.run([built("static_files"), "0", str(tmp_path / "nowhere")], capture_output=True, text=True,
+def test_static_files_names_a_missing_folder(program_of, tmp_path):
+    done = subprocess.run([built(program_of("static_files")), "0", str(tmp_path / "nowhere")], capture_output=True, text=True,
                           timeout=3 * SAFETY_TIMEOUT)
     assert done.returncode == 1
     assert "nowhere" in done.stderr and "no such file or directory" in done.stderr.lower()
@@ -324,8 +348,8 @@ def test_metrics(start, tmp_path):
                                                                                    "GET /metrics HTTP/1.1"]
 
 
-def test_metrics_says_when_its_log_cannot_be_opened(tmp_path):
-    program = Program("metrics", "0", str(tmp_path / "none" / "log"), wait=False)
+def test_metrics_says_when_its_log_cannot_be_opened(program_of, tmp_path):
+    program = Program(program_of("metrics"), "0", str(tmp_path / "none" / "log"), wait=False)
     assert program.wait() == 1
     assert "no such file" in program.log()
 
@@ -666,6 +690,35 @@ def test_behind_proxy_believes_nobody_else(start):
     with httpx.Client(trust_env=False) as client:
         text = client.get(f"http://127.0.0.1:{program.port}/a", headers=fields).text
     assert text == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/a\n"
+
+
+# broadcast
+
+
+def test_broadcast(start, tmp_path):
+    program = start("broadcast")
+    _, say, end = curl_lines("broadcast")
+    with program.connect() as first, program.connect() as second:
+        for connection in (first, second):
+            connection.send(raw.request("GET", "/events"))
+            assert connection.head()[0] == 200
+            assert read_event(connection) == "retry: 1000\ndata: welcome"
+        assert curl(say, program.port, tmp_path).stdout == "heard by 2\n"
+        assert read_event(first) == read_event(second) == "id: 1\nevent: said\ndata: hello, all"
+        second.reset()
+        eventually(lambda: curl(say, program.port, tmp_path).stdout == "heard by 1\n", "the server forgets who has left")
+        assert curl(end, program.port, tmp_path).stdout == ""
+        while (text := read_event(first)) is not None:
+            assert "said" in text
+
+
+def read_event(connection):
+    """The next chunk of a response, which is one event; None at its end."""
+    size = b""
+    while not size.endswith(b"\r\n"):
+        size += connection.receive_exactly(1)
+    text = connection.receive_exactly(int(size, 16) + 2).decode()
+    return text.strip() if int(size, 16) else None
 
 
 # parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output

@@ -1,0 +1,42 @@
+/* Entity tags for answers that are made anew each time: a client that has the bytes already gets 304 and none of them.
+ *
+ *     curl -i http://127.0.0.1:8080/list
+ *     curl -i -H 'If-None-Match: "0b117626a487f4ebffb7ed1aa327e09d"' http://127.0.0.1:8080/list
+ *     curl -i http://127.0.0.1:8080/private
+ *
+ * Usage: body_etag [PORT]
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Response, uvhttp::Result;
+
+int main(int argc, char **argv)
+{
+    uvhttp::Server server;
+    server.use(uvhttp::bodyEtags());
+    /* A real one would ask a database. */
+    server.get("/list", [](Response res) {
+        std::string json = "[{\"id\":1}";
+        for (int i = 2; i <= 20; i++)
+            json += ",{\"id\":" + std::to_string(i) + "}";
+        Result error = res.setHeader("Cache-Control", "no-cache"); /* keep it, and ask each time */
+        return error ? error : res.sendJson(200, json + "]\n");
+    });
+    /* What nobody is to keep gets no tag. */
+    server.get("/private", [](Response res) {
+        Result error = res.setHeader("Cache-Control", "no-store");
+        return error ? error : res.sendText(200, "for your eyes only\n");
+    });
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,18 @@
+/* The smallest server: one route, one answer.
+ *
+ *     curl -i http://127.0.0.1:8080/
+ */
+#include <cstdio>
+
+#include <uvhttp.hpp>
+
+int main()
+{
+    uvhttp::Server server;
+    server.get("/", [](uvhttp::Response res) { return res.sendText(200, "Hello, world\n"); });
+    server.listen("127.0.0.1", 8080);
+    if (uvhttp::Result error = server.run()) { /* the first failure of all these lines */
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

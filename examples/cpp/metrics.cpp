@@ -1,0 +1,60 @@
+/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP opens again after logrotate
+ * has renamed it.
+ *
+ *     curl http://127.0.0.1:8080/
+ *     curl http://127.0.0.1:8080/work
+ *     curl http://127.0.0.1:8080/metrics
+ *
+ * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output)
+ */
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include <uv.h>
+#include <uvhttp.hpp>
+
+using uvhttp::Response, uvhttp::Result;
+
+/* Takes its time, and everybody else's: look for it in uvhttp_loop_delay_seconds. */
+static Result work(Response res)
+{
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (std::chrono::steady_clock::now() < end)
+        ;
+    return res.sendText(200, "Done\n");
+}
+
+int main(int argc, char **argv)
+{
+    const uvhttp::AccessLogOptions options = {
+        .path = argc > 2 ? argv[2] : "-", .format = UVHTTP_ACCESS_COMBINED, .flushMs = 100};
+    uvhttp::AccessLog log(options, [](uvhttp_log_level_t, std::string_view message) {
+        std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
+    });
+    uvhttp::Server server;
+    server.onFinished(log);
+    server.get("/", [](Response res) { return res.sendText(200, "Hello\n"); });
+    server.get("/work", work);
+    server.metrics("/metrics");
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (server.error()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), server.error().text());
+        return 1;
+    }
+
+    uv_signal_t hangup;
+    uv_signal_init(server.loop(), &hangup);
+    hangup.data = &log;
+    uv_signal_start(
+        &hangup, [](uv_signal_t *signal, int) { static_cast<uvhttp::AccessLog *>(signal->data)->reopen(); },
+        SIGHUP);
+    uv_unref(reinterpret_cast<uv_handle_t *>(&hangup)); /* waiting for this one is no reason to go on */
+    std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+    std::fflush(stdout);
+    const Result error = server.run();
+    uv_close(reinterpret_cast<uv_handle_t *>(&hangup), nullptr);
+    uv_run(server.loop(), UV_RUN_NOWAIT);
+    return error ? 1 : 0;
+}

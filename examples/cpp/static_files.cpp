@@ -1,0 +1,30 @@
+/* A folder of files beside routes of your own: one mount. Conditional requests, ranges, types and caching come with it.
+ *
+ *     curl -i http://127.0.0.1:8080/files/
+ *     curl -i -r 0-99 http://127.0.0.1:8080/files/style.css
+ *     curl http://127.0.0.1:8080/hello
+ *
+ * Usage: static_files [PORT [FOLDER]]
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Response, uvhttp::Result;
+
+int main(int argc, char **argv)
+{
+    uvhttp::Server server;
+    server.files("/files/", {.root = argc > 2 ? argv[2] : "examples/site", .listing = true});
+    server.get("/hello", [](Response res) { return res.sendText(200, "Hello from a handler\n"); });
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,183 @@
+/* How a function of C++ becomes a callback of C: it is stored once, and a static function calls it through the callback's `arg`. No std::function, no
+ * allocation and no virtual call when it runs. Everything here belongs to uvhttp.hpp and is not for its users.
+ *
+ * What is stored lives either as long as the server (handlers, uvhttp_server_own) or as long as the exchange (uvhttp_request_allocate and, where there is
+ * something to destroy, uvhttp_request_attach). No exception crosses a frame of C. */
+#ifndef UVHTTP_CALLBACK_HPP
+#define UVHTTP_CALLBACK_HPP
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <uvhttp/result.hpp>
+#include <uvhttp/server.h>
+
+namespace uvhttp::detail
+{
+
+/* What a call returns, as a code; void is success. */
+template <class Call> int codeOf(Call &&call)
+{
+    if constexpr (std::is_void_v<decltype(call())>) {
+        call();
+        return 0;
+    } else {
+        return Result(call()).code();
+    }
+}
+
+inline int failed(uvhttp_response_t *response, const char *what) noexcept
+{
+    uvhttp_response_log(response, UVHTTP_LOG_ERROR, "%s: exception: %s",
+                        uvhttp_request_path(uvhttp_response_request(response)), what);
+    return UVHTTP_EINVAL;
+}
+
+/* The same with exceptions as failures, logged: UVHTTP_ENOMEM for std::bad_alloc, else UVHTTP_EINVAL, so the client gets 503 or 500. */
+template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexcept
+{
+#ifdef __cpp_exceptions
+    try {
+        return codeOf(call);
+    } catch (const std::bad_alloc &) {
+        return UVHTTP_ENOMEM;
+    } catch (const std::exception &exception) {
+        return failed(response, exception.what());
+    } catch (...) {
+        return failed(response, "not a std::exception");
+    }
+#else
+    (void)response;
+    return codeOf(call);
+#endif
+}
+
+/* For callbacks that have nobody to tell: false when an exception came out. */
+template <class Call> bool swallow(Call &&call) noexcept
+{
+#ifdef __cpp_exceptions
+    try {
+        call();
+    } catch (...) {
+        return false;
+    }
+#else
+    call();
+#endif
+    return true;
+}
+
+/* A callback may take the view (a Response, mostly) in front of its other arguments, or leave it out. */
+template <class F, class View, class... Rest>
+inline constexpr bool takes = std::is_invocable_v<F &, View, Rest...> || std::is_invocable_v<F &, Rest...>;
+
+template <class F, class View, class... Rest> decltype(auto) callWith(F &function, View view, Rest &&...rest)
+{
+    if constexpr (std::is_invocable_v<F &, View, Rest...>)
+        return function(view, std::forward<Rest>(rest)...);
+    else
+        return function(std::forward<Rest>(rest)...);
+}
+
+template <class T, class... From> T *constructAt(void *memory, From &&...from)
+{
+    if constexpr (std::is_constructible_v<T, From...>)
+        return ::new (memory) T(std::forward<From>(from)...);
+    else
+        return ::new (memory) T{std::forward<From>(from)...};
+}
+
+/* A T in the memory of an exchange, found under `key` (NULL: under none of the user's) and destroyed with it. NULL when there is no memory. */
+template <class T, class... From>
+T *storeInExchange(uvhttp_request_t *request, const void *key, From &&...from)
+{
+    static_assert(alignof(T) <= alignof(std::max_align_t));
+    void *memory = uvhttp_request_allocate(request, sizeof(T));
+    if (memory == nullptr)
+        return nullptr;
+    T *object = constructAt<T>(memory, std::forward<From>(from)...);
+    if constexpr (std::is_trivially_destructible_v<T>) {
+        if (key == nullptr)
+            return object;
+    }
+    /* Memory of its own is a key that nobody else has. When this fails, the object is destroyed already. */
+    const int error = uvhttp_request_attach(request, key != nullptr ? key : memory, object,
+                                            [](void *data) noexcept { static_cast<T *>(data)->~T(); });
+    return error == 0 ? object : nullptr;
+}
+
+/* An address for each type, under which an exchange holds an object of it. Not const: equal constants may share an address. */
+template <class T> struct KeyOf {
+    inline static char address = 0;
+};
+
+template <class F> F &stored(void *arg) noexcept
+{
+    return *static_cast<F *>(arg);
+}
+
+template <class F> void destroy(void *arg) noexcept
+{
+    delete static_cast<F *>(arg);
+}
+
+/* What a server and its routers share while it is set up: the first failure, after which nothing is added any more. */
+class Setup
+{
+public:
+    Setup() noexcept = default;
+    Setup(const Setup &) = delete;
+    Setup &operator=(const Setup &) = delete;
+    ~Setup() { uvhttp_server_free(server_); }
+
+    uvhttp_server_t *server() const noexcept { return server_; }
+    void setServer(uvhttp_server_t *server) noexcept { server_ = server; }
+    Result error() const noexcept { return error_; }
+    const char *where() const noexcept { return where_; }
+
+    /* True when `code` is none; else it is kept, if it is the first one, with what it was about. */
+    bool note(int code, std::string_view what, std::string_view which = {}) noexcept
+    {
+        if (code >= 0)
+            return true;
+        if (!error_) {
+            error_ = code;
+            std::size_t length = what.copy(where_, sizeof where_ - 2);
+            if (length > 0 && !which.empty())
+                where_[length++] = ' ';
+            length += which.copy(where_ + length, sizeof where_ - 1 - length);
+            where_[length] = '\0';
+        }
+        return false;
+    }
+
+    /* A copy of `from` (or what it is moved to) that lives as long as the server; NULL after a failure. */
+    template <class F> std::decay_t<F> *keep(F &&from, std::string_view what, std::string_view which = {})
+    {
+        using Kept = std::decay_t<F>;
+        if (error_)
+            return nullptr;
+        std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(from)));
+        const int error = kept ? uvhttp_server_own(server_, destroy<Kept>, kept.get()) : int{UVHTTP_ENOMEM};
+        return note(error, what, which) ? kept.release() : nullptr;
+    }
+
+private:
+    uvhttp_server_t *server_ = nullptr;
+    Result error_;
+    char where_[192] = "";
+};
+
+/* Frees what one of the C functions has made. */
+template <auto Free> struct Freer {
+    template <class T> void operator()(T *object) const noexcept { Free(object); }
+};
+
+} // namespace uvhttp::detail
+
+#endif

@@ -1,0 +1,580 @@
+/* The response, as a view: what response.h has, with std::string_view, and functions with captures for what happens later.
+ *
+ * A Response is one pointer, freely copied, and owns nothing; it is good until it has been sent or the client has gone. Who answers later keeps a Later, which
+ * knows. Functions that are given to a response are moved into the exchange's memory, and destroyed when the exchange ends; so what would be given
+ * anew again and again (to a stream of events) is given once. They get the Response in front of their arguments if they want it. */
+#ifndef UVHTTP_RESPONSE_HPP
+#define UVHTTP_RESPONSE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <uvhttp/callback.hpp>
+#include <uvhttp/cookie.h>
+#include <uvhttp/request.hpp>
+#include <uvhttp/response.h>
+#include <uvhttp/sse.h>
+#include <uvhttp/stream.hpp>
+
+namespace uvhttp
+{
+
+/* A cookie to set; what is left out is not sent (cookie.h). */
+struct Cookie {
+    std::string_view name = {};
+    std::string_view value = {};
+    std::string_view domain = {};
+    std::string_view path = {};
+    std::int64_t maxAge = 0; /* seconds; UVHTTP_COOKIE_DELETE deletes it */
+    std::int64_t expires = 0;
+    bool secure = false;
+    bool httpOnly = false;
+    bool partitioned = false;
+    uvhttp_same_site_t sameSite = UVHTTP_SAME_SITE_UNSET;
+};
+
+/* An event of a text/event-stream; what is left out is not sent (sse.h). */
+struct Event {
+    std::string_view id = {};
+    std::string_view event = {};
+    std::string_view data = {};
+    std::string_view comment = {};
+    std::uint32_t retry = 0; /* milliseconds */
+};
+
+/* Fields encoded once and sent often. */
+class Prepared
+{
+public:
+    Prepared() noexcept : prepared_(uvhttp_prepared_new(nullptr)) {}
+    /* UVHTTP_ENOMEM also when there was no memory in the beginning. */
+    Result add(const Text &name, const Text &value) noexcept
+    {
+        const int error = prepared_ ? detail::errorOf(name, value) : int{UVHTTP_ENOMEM};
+        return error != 0 ? error : uvhttp_prepared_add(prepared_.get(), name.c_str(), value.c_str());
+    }
+    const uvhttp_prepared_t *native() const noexcept { return prepared_.get(); }
+
+private:
+    std::unique_ptr<uvhttp_prepared_t, detail::Freer<uvhttp_prepared_free>> prepared_;
+};
+
+class Later;
+
+class Response
+{
+public:
+    explicit Response(uvhttp_response_t *response) noexcept : response_(response) {}
+    uvhttp_response_t *native() const noexcept { return response_; }
+    Request request() const noexcept { return Request(uvhttp_response_request(response_)); }
+
+    /* ---- status and fields ---- */
+
+    Result setStatus(int status) const noexcept { return uvhttp_response_set_status(response_, status); }
+    int status() const noexcept { return uvhttp_response_status(response_); }
+    Result setHeader(const Text &name, const Text &value) const noexcept
+    {
+        return withTexts(uvhttp_response_set_header, name, value);
+    }
+    Result addHeader(const Text &name, const Text &value) const noexcept
+    {
+        return withTexts(uvhttp_response_add_header, name, value);
+    }
+    /* What is set so far, in prepared fields too; good until the fields are changed. */
+    std::optional<std::string_view> header(const Text &name) const noexcept
+    {
+        const uvhttp_slice_t value = name.error() != 0
+                                         ? uvhttp_slice_t{nullptr, 0}
+                                         : uvhttp_response_header_slice(response_, name.c_str());
+        return value.base == nullptr ? std::nullopt : std::optional(toView(value));
+    }
+    void removeHeader(const Text &name) const noexcept
+    {
+        if (name.error() == 0)
+            uvhttp_response_remove_header(response_, name.c_str());
+    }
+    Result setCookie(const Cookie &cookie) const noexcept
+    {
+        return withCookie(cookie, [this](const uvhttp_cookie_t *raw) {
+            return uvhttp_response_set_cookie(response_, raw);
+        });
+    }
+    Result setSignedCookie(const CookieSigner &signer, const Cookie &cookie) const noexcept;
+    /* `prepared` has to live until the response is sent. */
+    void usePrepared(const Prepared &prepared) const noexcept
+    {
+        uvhttp_response_use_prepared(response_, prepared.native());
+    }
+
+    /* ---- a whole answer; the status 0 stands for the one that was set ---- */
+
+    /* Copies the bytes, if they do not leave at once. `type` NULL: as it was set. */
+    Result send(int status, const Text &type, std::string_view body) const noexcept
+    {
+        return type.error() != 0
+                   ? type.error()
+                   : uvhttp_response_send(response_, status, type.c_str(), body.data(), body.size());
+    }
+    /* Takes the bytes over: for large bodies that are there as a string. */
+    Result sendOwned(int status, const Text &type, std::string body) const noexcept
+    {
+        if (type.error() != 0)
+            return type.error();
+        void *memory = uvhttp_request_allocate(request().native(), sizeof body);
+        if (memory == nullptr)
+            return UVHTTP_ENOMEM;
+        auto *kept = ::new (memory) std::string(std::move(body));
+        return uvhttp_response_send_borrowed(
+            response_, status, type.c_str(), kept->data(), kept->size(),
+            [](void *arg) noexcept { std::destroy_at(static_cast<std::string *>(arg)); }, kept);
+    }
+    /* Refers to the bytes, which must outlive the server: literals, tables. */
+    Result sendStatic(int status, const Text &type, std::string_view body) const noexcept
+    {
+        return type.error() != 0
+                   ? type.error()
+                   : uvhttp_response_send_static(response_, status, type.c_str(), body.data(), body.size());
+    }
+    Result sendText(int status, std::string_view text) const noexcept
+    {
+        return send(status, "text/plain; charset=utf-8", text);
+    }
+    Result sendHtml(int status, std::string_view html) const noexcept
+    {
+        return send(status, "text/html; charset=utf-8", html);
+    }
+    Result sendJson(int status, std::string_view json) const noexcept
+    {
+        return send(status, "application/json", json);
+    }
+    Result sendStatus(int status) const noexcept { return uvhttp_response_send_status(response_, status); }
+    Result redirect(int status, const Text &location) const noexcept
+    {
+        return location.error() != 0 ? location.error()
+                                     : uvhttp_response_redirect(response_, status, location.c_str());
+    }
+    Result sendFile(int status, const Text &path) const noexcept
+    {
+        return path.error() != 0 ? path.error() : uvhttp_response_send_file(response_, status, path.c_str());
+    }
+    Result sendEarlyHints() const noexcept { return uvhttp_response_send_early_hints(response_); }
+
+    /* ---- an answer in pieces ---- */
+
+    Result begin(int status, const Text &type, std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const noexcept
+    {
+        return type.error() != 0 ? type.error()
+                                 : uvhttp_response_begin(response_, status, type.c_str(), length);
+    }
+    Result write(std::string_view piece) const noexcept
+    {
+        return uvhttp_response_write(response_, piece.data(), piece.size());
+    }
+    Result addTrailer(const Text &name, const Text &value) const noexcept
+    {
+        return withTexts(uvhttp_response_add_trailer, name, value);
+    }
+    Result end() const noexcept { return uvhttp_response_end(response_); }
+    std::size_t pending() const noexcept { return uvhttp_response_pending(response_); }
+
+    /* Called after UVHTTP_EFULL, when everything has left. */
+    template <class F> Result onDrain(F &&drain) const
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, Response>, "a drain function takes nothing, or a Response");
+        Kept *kept = store(std::forward<F>(drain));
+        if (kept == nullptr)
+            return UVHTTP_ENOMEM;
+        uvhttp_response_on_drain(
+            response_,
+            [](uvhttp_response_t *response, void *arg) noexcept {
+                return detail::guard(response, [&] {
+                    return detail::callWith(detail::stored<Kept>(arg), Response(response));
+                });
+            },
+            kept);
+        return 0;
+    }
+
+    /* Has the server ask for the body: `pull` gets a std::span<char> and returns how many bytes it has put there, 0 at the end, UVHTTP_EFULL when there are none
+     * yet (resumePull asks again), another negative code when it has failed. */
+    template <class F>
+    Result sendPulled(int status, const Text &type, F &&pull,
+                      std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, Response, std::span<char>>,
+                      "a pull function takes a std::span<char>");
+        if (type.error() != 0)
+            return type.error();
+        Kept *kept = store(std::forward<F>(pull));
+        return kept == nullptr ? int{UVHTTP_ENOMEM}
+                               : uvhttp_response_send_pulled(response_, status, type.c_str(), length,
+                                                             pullFrom<Kept>, nullptr, kept);
+    }
+    void resumePull() const noexcept { uvhttp_response_resume_pull(response_); }
+
+    /* A stream of events; end() ends it. */
+    Result beginEvents() const noexcept { return uvhttp_response_begin_events(response_); }
+    Result sendEvent(const Event &event) const noexcept
+    {
+        const uvhttp_sse_event_t raw = {toSlice(event.id), toSlice(event.event), toSlice(event.data),
+                                        toSlice(event.comment), event.retry};
+        return uvhttp_response_send_event(response_, &raw);
+    }
+
+    /* ---- later, and elsewhere ---- */
+
+    /* What keeps the response for an answer that is given later, from a callback on this loop; `gone` is called when the client goes, a timeout strikes or
+     * the server stops before that. Empty when memory ran out. Of several the last one counts. */
+    template <class F> Later later(F &&gone) const;
+    Later later() const;
+
+    /* Runs `work()` on libuv's thread pool, then `done` with what it returned on the loop, with the Response in front. An exception of `work` becomes a 500
+     * (std::bad_alloc: 503), and `done` does not run. */
+    template <class Work, class Done> Result defer(Work &&work, Done &&done) const;
+
+    /* Lets a middleware that took its time go on. */
+    Result proceed() const noexcept { return uvhttp_response_proceed(response_); }
+
+    /* Goes over to another protocol; stream.hpp says what a handler of streams is. */
+    template <class H> Result upgrade(const Text &protocol, H &&handler) const
+    {
+        using Handler = detail::StreamHandler<std::decay_t<H>>;
+        if (protocol.error() != 0)
+            return protocol.error();
+        std::unique_ptr<Handler> kept(new (std::nothrow) Handler(std::forward<H>(handler)));
+        return kept ? Handler::open(response_, protocol.c_str(), std::move(kept)) : Result(UVHTTP_ENOMEM);
+    }
+
+    /* ---- what others see of it ---- */
+
+    /* Called just before the response leaves, whoever sends it. */
+    template <class F> Result onSend(F &&send) const
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, Response>, "it takes nothing, or a Response");
+        Kept *kept = store(std::forward<F>(send));
+        return kept == nullptr
+                   ? int{UVHTTP_ENOMEM}
+                   : uvhttp_response_on_send(
+                         response_,
+                         [](uvhttp_request_t *, uvhttp_response_t *response, void *arg) noexcept {
+                             return detail::guard(response, [&] {
+                                 return detail::callWith(detail::stored<Kept>(arg), Response(response));
+                             });
+                         },
+                         kept);
+    }
+    /* In such a function: data() NULL when it does not lie in memory; UVHTTP_LENGTH_UNKNOWN. */
+    std::string_view body() const noexcept { return toView(uvhttp_response_body(response_)); }
+    std::uint64_t bodyLength() const noexcept { return uvhttp_response_body_length(response_); }
+    Result replaceBody(std::string_view body) const noexcept
+    {
+        return uvhttp_response_replace_body(response_, body.data(), body.size());
+    }
+    void limitBody(std::uint64_t most) const noexcept { uvhttp_response_limit_body(response_, most); }
+
+    void closeAfter() const noexcept { uvhttp_response_close_after(response_); }
+    /* Nothing was sent, and the client is there. */
+    bool isOpen() const noexcept { return uvhttp_response_open(response_); }
+    void log(uvhttp_log_level_t level, std::string_view text) const noexcept
+    {
+        uvhttp_response_log(response_, level, "%.*s", UVHTTP_SLICE_ARGS(toSlice(text)));
+    }
+    /* Milliseconds of the loop's clock. */
+    std::uint64_t now() const noexcept { return uvhttp_response_now(response_); }
+
+private:
+    template <class F> std::decay_t<F> *store(F &&from) const
+    {
+        return detail::storeInExchange<std::decay_t<F>>(request().native(), nullptr, std::forward<F>(from));
+    }
+    template <class Call> Result withTexts(Call call, const Text &name, const Text &value) const noexcept
+    {
+        const int error = detail::errorOf(name, value);
+        if (error != 0)
+            return error == UVHTTP_EINVAL ? UVHTTP_EHEADER : error;
+        return call(response_, name.c_str(), value.c_str());
+    }
+    /* Calls `call` with the cookie as C has it; its texts are copied on the stack, which they rarely exceed. */
+    template <class Call> static Result withCookie(const Cookie &cookie, Call call) noexcept
+    {
+        const Text name(cookie.name), value(cookie.value), domain(cookie.domain), path(cookie.path);
+        const int error = detail::errorOf(name, value, domain, path);
+        if (error != 0)
+            return error == UVHTTP_EINVAL ? UVHTTP_EHEADER : error;
+        uvhttp_cookie_t raw = {};
+        raw.name = name.c_str();
+        raw.value = value.c_str();
+        raw.domain = cookie.domain.empty() ? nullptr : domain.c_str();
+        raw.path = cookie.path.empty() ? nullptr : path.c_str();
+        raw.max_age = cookie.maxAge;
+        raw.expires = cookie.expires;
+        raw.secure = cookie.secure;
+        raw.http_only = cookie.httpOnly;
+        raw.partitioned = cookie.partitioned;
+        raw.same_site = cookie.sameSite;
+        return call(&raw);
+    }
+    template <class F>
+    static int pullFrom(uvhttp_response_t *response, char *buffer, std::size_t size, std::size_t *length,
+                        void *arg) noexcept
+    {
+        return detail::guard(response, [&]() -> int {
+            const auto found = static_cast<std::ptrdiff_t>(
+                detail::callWith(detail::stored<F>(arg), Response(response), std::span<char>(buffer, size)));
+            if (found < 0)
+                return static_cast<int>(found);
+            if (static_cast<std::size_t>(found) > size)
+                return UVHTTP_EINVAL;
+            *length = static_cast<std::size_t>(found);
+            return 0;
+        });
+    }
+
+    uvhttp_response_t *response_;
+};
+
+namespace detail
+{
+
+/* What a Later and its exchange know of each other. Lives in the exchange, and when that ends first, tells the Later. */
+struct Waiting {
+    explicit Waiting(uvhttp_response_t *of) noexcept : response(of) {}
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
+    inline ~Waiting();
+    inline void forget() noexcept;
+
+    uvhttp_response_t *response;
+    Later *owner = nullptr;
+};
+
+template <class F> struct WaitingWith : Waiting {
+    template <class From>
+    WaitingWith(uvhttp_response_t *of, From &&from) : Waiting(of), gone(std::forward<From>(from))
+    {
+    }
+    static void aborted(uvhttp_response_t *, void *arg) noexcept
+    {
+        auto *self = static_cast<WaitingWith *>(arg);
+        self->forget();
+        swallow(self->gone);
+    }
+    F gone;
+};
+
+struct Nothing {
+    void operator()() const noexcept {}
+};
+
+/* A job on the thread pool. The exchange waits for it, so this lives as long. */
+template <class Work, class Done> class Deferred
+{
+public:
+    template <class W, class D>
+    Deferred(W &&work, D &&done) : work_(std::forward<W>(work)), done_(std::forward<D>(done))
+    {
+    }
+
+    static void run(void *arg) noexcept
+    {
+        auto *self = static_cast<Deferred *>(arg);
+#ifdef __cpp_exceptions
+        try {
+            self->work();
+        } catch (...) {
+            self->thrown_ = std::current_exception();
+        }
+#else
+        self->work();
+#endif
+    }
+    static int finish(uvhttp_response_t *response, void *arg) noexcept
+    {
+        auto *self = static_cast<Deferred *>(arg);
+        return guard(response, [&] {
+#ifdef __cpp_exceptions
+            if (self->thrown_)
+                std::rethrow_exception(std::move(self->thrown_));
+#endif
+            if constexpr (std::is_void_v<Value>)
+                return callWith(self->done_, Response(response));
+            else
+                return callWith(self->done_, Response(response), std::move(*self->value_));
+        });
+    }
+
+private:
+    using Value = std::invoke_result_t<Work &>;
+
+    void work()
+    {
+        if constexpr (std::is_void_v<Value>)
+            work_();
+        else
+            value_.emplace(work_());
+    }
+
+    Work work_;
+    Done done_;
+    std::optional<std::conditional_t<std::is_void_v<Value>, Nothing, Value>> value_;
+#ifdef __cpp_exceptions
+    std::exception_ptr thrown_;
+#endif
+};
+
+} // namespace detail
+
+/* The right, and the duty, to answer later: res.later(), kept until it is time. False in a condition once there is nobody to answer any more, so nothing
+ * has to be remembered:
+ *
+ *     if (later)
+ *         later->sendText(200, "at last\n");
+ *
+ * One that is destroyed without an answer gives 500; a body that has begun is ended. Moves; for the loop's thread only, as everything of a response. */
+class Later
+{
+public:
+    Later() noexcept = default;
+    Later(Later &&other) noexcept
+        : response_(other.response_), waiting_(std::exchange(other.waiting_, nullptr))
+    {
+        seat();
+    }
+    Later &operator=(Later &&other) noexcept
+    {
+        if (this == &other)
+            return *this;
+        finish();
+        response_ = other.response_;
+        waiting_ = std::exchange(other.waiting_, nullptr);
+        seat();
+        return *this;
+    }
+    ~Later() { finish(); }
+
+    explicit operator bool() const noexcept { return waiting_ != nullptr; }
+    /* Only while it is true in a condition. */
+    const Response *operator->() const noexcept { return &response_; }
+    Response operator*() const noexcept { return response_; }
+
+    /* Lets go: nobody is told any more, nothing is done at the end. To be followed by the answer, or by proceed(). */
+    Response release() noexcept
+    {
+        if (waiting_ != nullptr)
+            uvhttp_response_on_abort(response_.native(), nullptr, nullptr);
+        forget();
+        return response_;
+    }
+
+private:
+    friend class Response;
+    friend struct detail::Waiting;
+
+    explicit Later(detail::Waiting *waiting) noexcept : waiting_(waiting)
+    {
+        if (waiting != nullptr)
+            response_ = Response(waiting->response);
+        seat();
+    }
+    void seat() noexcept
+    {
+        if (waiting_ != nullptr)
+            waiting_->owner = this;
+    }
+    void forget() noexcept
+    {
+        if (waiting_ != nullptr)
+            waiting_->owner = nullptr;
+        waiting_ = nullptr;
+    }
+    void finish() noexcept
+    {
+        if (waiting_ == nullptr)
+            return;
+        const Response response = release();
+        /* Neither has anything to do when it is answered. */
+        if (response.isOpen())
+            (void)response.sendStatus(500);
+        else
+            (void)response.end();
+    }
+
+    Response response_ = Response(nullptr);
+    detail::Waiting *waiting_ = nullptr;
+};
+
+inline void detail::Waiting::forget() noexcept
+{
+    if (owner != nullptr)
+        owner->forget();
+}
+
+inline detail::Waiting::~Waiting()
+{
+    forget();
+}
+
+template <class F> Later Response::later(F &&gone) const
+{
+    using Kept = detail::WaitingWith<std::decay_t<F>>;
+    static_assert(std::is_invocable_v<std::decay_t<F> &>, "it takes nothing: the response is gone");
+    Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, response_, std::forward<F>(gone));
+    if (kept != nullptr)
+        uvhttp_response_on_abort(response_, Kept::aborted, kept);
+    return Later(kept);
+}
+
+inline Later Response::later() const
+{
+    return later(detail::Nothing());
+}
+
+template <class Work, class Done> Result Response::defer(Work &&work, Done &&done) const
+{
+    using Kept = detail::Deferred<std::decay_t<Work>, std::decay_t<Done>>;
+    Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, std::forward<Work>(work),
+                                               std::forward<Done>(done));
+    return kept == nullptr ? int{UVHTTP_ENOMEM}
+                           : uvhttp_response_defer(response_, Kept::run, Kept::finish, kept);
+}
+
+template <class F> Result Request::onBody(F &&take) const
+{
+    using Kept = std::decay_t<F>;
+    static_assert(detail::takes<Kept, Response, std::string_view>,
+                  "a body function takes a std::string_view");
+    Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(take));
+    return kept == nullptr
+               ? int{UVHTTP_ENOMEM}
+               : uvhttp_request_on_body(
+                     request_,
+                     [](uvhttp_request_t *, uvhttp_response_t *response, const char *data, std::size_t size,
+                        void *arg) noexcept {
+                         return detail::guard(response, [&] {
+                             return detail::callWith(detail::stored<Kept>(arg), Response(response),
+                                                     std::string_view(data, size));
+                         });
+                     },
+                     kept);
+}
+
+inline Response Request::response() const noexcept
+{
+    return Response(uvhttp_request_response(request_));
+}
+
+} // namespace uvhttp
+
+#endif

@@ -1,0 +1,227 @@
+/* Routes, groups, hosts and middleware (router.h), with functions and objects that have captures.
+ *
+ * A handler gets a Request and a Response, or one of them, and returns nothing, a Result or an int: nothing and 0 say that it has answered or will,
+ * uvhttp::next leaves the request to the next one, a failure becomes 500 or 503. A middleware is the same and must say which. Both are moved
+ * to the heap once, when they are added, belong to the server, and are destroyed with it. With several workers (config.h), and on threads that block
+ * (RouteOptions::blocking), several requests call one handler at the same time: what it has captured needs a lock then.
+ *
+ * The first failure stays with the server (Server::error): what is added after it is not, and the functions are destroyed at once. */
+#ifndef UVHTTP_ROUTER_HPP
+#define UVHTTP_ROUTER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <uvhttp/callback.hpp>
+#include <uvhttp/request.hpp>
+#include <uvhttp/response.hpp>
+#include <uvhttp/router.h>
+
+namespace uvhttp
+{
+
+/* What a route may be told; see uvhttp_route_t. A middleware for one route alone goes into a group("") of it. */
+struct RouteOptions {
+    bool stream = false;   /* the handler takes the body with Request::onBody */
+    bool blocking = false; /* the handler may block: it runs on a thread of its own */
+    std::size_t maxBody = 0;
+    std::uint32_t handlerTimeout = 0; /* seconds */
+    std::uint32_t bodyTimeout = 0;
+    std::uint32_t writeTimeout = 0;
+    unsigned timeoutStatus = 0;
+    std::string_view upgrade = {}; /* the protocol that its clients must offer to go over to */
+};
+
+/* A handler or middleware of C with its argument; the ready-made ones of modules.hpp are given as such. `error` is one that was made without success. */
+struct Native {
+    uvhttp_handler_cb handler = nullptr;
+    void *arg = nullptr;
+    Result error = {};
+    const char *what = "";
+};
+
+namespace detail
+{
+
+template <class F>
+inline constexpr bool takesBoth = std::is_invocable_v<std::decay_t<F> &, Request, Response>;
+template <class F> inline constexpr bool takesResponse = std::is_invocable_v<std::decay_t<F> &, Response>;
+template <class F>
+inline constexpr bool isHandler =
+    takesBoth<F> || takesResponse<F> || std::is_invocable_v<std::decay_t<F> &, Request>;
+
+template <class F> decltype(auto) callHandler(F &handler, Request request, Response response)
+{
+    if constexpr (takesBoth<F>)
+        return handler(request, response);
+    else if constexpr (takesResponse<F>)
+        return handler(response);
+    else
+        return handler(request);
+}
+
+template <class F> int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg) noexcept
+{
+    return guard(response, [&] { return callHandler(stored<F>(arg), Request(request), Response(response)); });
+}
+
+/* What a server and its groups have in common. `Self` has setup() and routes(), the router of C. */
+template <class Self> class Routes
+{
+public:
+    /* `handler` is a function or a Native. The method "" stands for any. */
+    template <class Handler>
+    Self &route(const Text &method, const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        const std::string_view verb = shown(method), path = shown(pattern);
+        const Text protocol(options.upgrade);
+        if (!setup().note(errorOf(method, pattern, protocol), verb, path))
+            return self();
+        const Native native = nativeOf(std::forward<Handler>(handler), verb, path);
+        if (native.handler == nullptr)
+            return self();
+        uvhttp_route_t route = {};
+        route.method = verb.empty() ? nullptr : method.c_str();
+        route.pattern = pattern.c_str();
+        route.handler = native.handler;
+        route.arg = native.arg;
+        route.max_body_size = options.maxBody;
+        route.handler_timeout = options.handlerTimeout;
+        route.body_timeout = options.bodyTimeout;
+        route.write_timeout = options.writeTimeout;
+        route.timeout_status = options.timeoutStatus;
+        if (options.stream)
+            route.flags |= UVHTTP_ROUTE_STREAM;
+        if (options.blocking)
+            route.flags |= UVHTTP_ROUTE_BLOCKING;
+        route.upgrade = options.upgrade.empty() ? nullptr : protocol.c_str();
+        setup().note(uvhttp_router_add(self().routes(), &route), verb, path);
+        return self();
+    }
+    template <class Handler>
+    Self &get(const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        return route("GET", pattern, std::forward<Handler>(handler), options);
+    }
+    template <class Handler>
+    Self &post(const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        return route("POST", pattern, std::forward<Handler>(handler), options);
+    }
+    template <class Handler>
+    Self &put(const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        return route("PUT", pattern, std::forward<Handler>(handler), options);
+    }
+    template <class Handler>
+    Self &patch(const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        return route("PATCH", pattern, std::forward<Handler>(handler), options);
+    }
+    /* DELETE. */
+    template <class Handler>
+    Self &del(const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        return route("DELETE", pattern, std::forward<Handler>(handler), options);
+    }
+    template <class Handler>
+    Self &any(const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    {
+        return route("", pattern, std::forward<Handler>(handler), options);
+    }
+
+    /* Adds a middleware: a function, or one of modules.hpp. */
+    template <class Middleware> Self &use(Middleware &&middleware)
+    {
+        if constexpr (!std::is_convertible_v<Middleware &&, Native>) {
+            static_assert(isHandler<Middleware>,
+                          "a middleware takes a Request and a Response, or one of them");
+            static_assert(
+                !std::is_void_v<decltype(callHandler(std::declval<std::decay_t<Middleware> &>(),
+                                                     Request(nullptr), Response(nullptr)))>,
+                "a middleware returns uvhttp::next to let a request pass, or the result of answering");
+        }
+        const Native native = nativeOf(std::forward<Middleware>(middleware), "middleware", {});
+        if (native.handler != nullptr)
+            setup().note(uvhttp_router_use(self().routes(), native.handler, native.arg), "middleware");
+        return self();
+    }
+
+    /* Sets what a slash at the end means: UVHTTP_SLASH_REDIRECT, ... */
+    Self &slash(uvhttp_slash_t policy) noexcept
+    {
+        setup().note(uvhttp_router_set_slash(self().routes(), policy), "slash");
+        return self();
+    }
+
+    /* Calls `each` with a const uvhttp_route_info_t & for every route, in the order of adding. */
+    template <class F> void eachRoute(F &&each) const
+    {
+        auto call = [&each](const uvhttp_route_info_t &route) { each(route); };
+        (void)uvhttp_router_each(
+            static_cast<const Self *>(this)->routes(),
+            [](const uvhttp_route_info_t *route, void *arg) noexcept {
+                return swallow([&] { stored<decltype(call)>(arg)(*route); }) ? 0 : int{UVHTTP_EINVAL};
+            },
+            &call);
+    }
+
+protected:
+    Routes() = default;
+
+private:
+    Self &self() noexcept { return *static_cast<Self *>(this); }
+    Setup &setup() noexcept { return self().setup(); }
+    static std::string_view shown(const Text &text) noexcept
+    {
+        return text.c_str() == nullptr ? std::string_view() : text.c_str();
+    }
+    template <class Handler> Native nativeOf(Handler &&handler, std::string_view what, std::string_view which)
+    {
+        if constexpr (std::is_convertible_v<Handler &&, Native>) {
+            const Native native = std::forward<Handler>(handler);
+            if (native.error)
+                setup().note(native.error.code(), native.what);
+            return setup().error() ? Native{} : native;
+        } else {
+            static_assert(isHandler<Handler>, "a handler takes a Request and a Response, or one of them");
+            auto *kept = setup().keep(std::forward<Handler>(handler), what, which);
+            return kept == nullptr ? Native{} : Native{handle<std::decay_t<Handler>>, kept};
+        }
+    }
+};
+
+} // namespace detail
+
+/* A group or a host: a view that is good as long as its server. */
+class Router : public detail::Routes<Router>
+{
+public:
+    Router(detail::Setup &setup, uvhttp_router_t *router) noexcept : setup_(&setup), router_(router) {}
+    /* NULL after a failure. */
+    uvhttp_router_t *native() const noexcept { return router_; }
+
+    /* A group in this one; "" is one for the sake of middleware only. */
+    Router group(const Text &prefix) const noexcept
+    {
+        uvhttp_router_t *group = nullptr;
+        if (!setup_->error() && setup_->note(prefix.error(), "group"))
+            setup_->note(uvhttp_router_group(router_, prefix.c_str(), &group), "group", prefix.c_str());
+        return Router(*setup_, group);
+    }
+
+private:
+    friend class detail::Routes<Router>;
+    detail::Setup &setup() const noexcept { return *setup_; }
+    uvhttp_router_t *routes() const noexcept { return router_; }
+
+    detail::Setup *setup_;
+    uvhttp_router_t *router_;
+};
+
+} // namespace uvhttp
+
+#endif

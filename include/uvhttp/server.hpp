@@ -1,0 +1,234 @@
+/* The server (server.h), its configuration, and the end of both.
+ *
+ * Setting up is a chain of calls that nobody has to check one by one: the first failure stays, what comes after it does nothing, and run() returns it, or
+ * error() does before. One thread, that of the loop; stop() may be called from
+ * others. With several workers (config.h) handlers run on several threads at once. */
+#ifndef UVHTTP_SERVER_HPP
+#define UVHTTP_SERVER_HPP
+
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <uvhttp/access_log.h>
+#include <uvhttp/callback.hpp>
+#include <uvhttp/config.h>
+#include <uvhttp/metrics.h>
+#include <uvhttp/modules.hpp>
+#include <uvhttp/router.hpp>
+#include <uvhttp/server.h>
+#include <uvhttp/static.h>
+
+namespace uvhttp
+{
+
+using Stats = uvhttp_stats_t;
+using Outcome = uvhttp_outcome_t;
+
+/* A uvhttp_config_t with every default: config->max_connections = 100. Given to one server, which copies it and takes the log function over. */
+class Config
+{
+public:
+    Config() noexcept
+    {
+        const std::unique_ptr<uvhttp_config_t, detail::Freer<uvhttp_config_free>> defaults(
+            uvhttp_config_new());
+        if (defaults)
+            values_ = *defaults;
+        else
+            error_ = UVHTTP_ENOMEM;
+    }
+    uvhttp_config_t *operator->() noexcept { return &values_; }
+    const uvhttp_config_t *operator->() const noexcept { return &values_; }
+
+    /* `log` gets a uvhttp_log_level_t and a std::string_view; from threads of the server, too (config.h). */
+    template <class F> Config &onLog(F &&log)
+    {
+        using Kept = std::decay_t<F>;
+        std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(log)));
+        if (!kept) {
+            error_ = UVHTTP_ENOMEM;
+            return *this;
+        }
+        values_.log = [](uvhttp_log_level_t level, const char *message, void *arg) noexcept {
+            detail::swallow([&] { detail::stored<Kept>(arg)(level, std::string_view(message)); });
+        };
+        values_.log_arg = kept.get();
+        log_ = {kept.release(), detail::destroy<Kept>};
+        return *this;
+    }
+
+private:
+    friend class Server;
+
+    uvhttp_config_t values_ = {};
+    Result error_;
+    std::unique_ptr<void, void (*)(void *)> log_ = {nullptr, nullptr};
+};
+
+class Server : public detail::Routes<Server>
+{
+public:
+    /* Without a loop the server has its own, which run() drives; with one, it must outlive the server, whose memory goes when the loop has run the last close
+     * callback. These throw std::bad_alloc, if anything; other failures are error(). */
+    explicit Server(uv_loop_s *loop = nullptr) : setup_(std::make_unique<detail::Setup>())
+    {
+        begin(uvhttp_server_new(loop));
+    }
+    explicit Server(Config config) : Server(nullptr, std::move(config)) {}
+    Server(uv_loop_s *loop, Config config) : setup_(std::make_unique<detail::Setup>())
+    {
+        begin(config.error_ ? nullptr : uvhttp_server_new_with(loop, &config.values_));
+        if (!config.log_ || setup_->error())
+            return;
+        const int error = uvhttp_server_own(native(), config.log_.get_deleter(), config.log_.get());
+        if (setup_->note(error, "log")) {
+            (void)config.log_.release();
+            return;
+        }
+        uvhttp_server_free(native()); /* which would log with what is destroyed now */
+        setup_->setServer(nullptr);
+    }
+    Server(Server &&) noexcept = default;
+    Server &operator=(Server &&) noexcept = default;
+    /* Stops at once what still runs, and destroys handlers and all. Not from inside a handler. */
+    ~Server() = default;
+
+    /* NULL when memory ran out, and of a server that was moved from, of which nothing else may be asked. */
+    uvhttp_server_t *native() const noexcept { return setup_ ? setup_->server() : nullptr; }
+
+    /* The first failure of setting up, and what it was about: a method with its pattern, an address, a folder; good as long as the server. */
+    Result error() const noexcept { return setup_->error(); }
+    const char *where() const noexcept { return setup_->where(); }
+
+    Router router() noexcept { return Router(*setup_, routes()); }
+    Router group(const Text &prefix) noexcept { return router().group(prefix); }
+    /* A virtual server: "example.com", "*.example.com". */
+    Router host(const Text &name) noexcept
+    {
+        uvhttp_router_t *host = nullptr;
+        if (!setup_->error() && setup_->note(name.error(), "host"))
+            setup_->note(uvhttp_router_host(routes(), name.c_str(), &host), "host", name.c_str());
+        return Router(*setup_, host);
+    }
+
+    /* Serves a folder below `prefix` ("/assets/"); static.h. */
+    Server &files(const Text &prefix, const FileOptions &options) noexcept
+    {
+        if (!setup_->error() && setup_->note(prefix.error(), "files")) {
+            const int error = options.with([&](const uvhttp_static_config_t &raw) {
+                return uvhttp_static_mount(native(), prefix.c_str(), &raw);
+            });
+            setup_->note(error, options.root);
+        }
+        return *this;
+    }
+    /* Answers GET with the counters of this server for Prometheus. */
+    Server &metrics(const Text &pattern)
+    {
+        return get(pattern, Native{uvhttp_metrics_handle_request, native()});
+    }
+
+    /* `finished` gets a Request, a Response and a const Outcome & when an exchange is over. At most one. */
+    template <class F> Server &onFinished(F &&finished)
+    {
+        using Kept = std::decay_t<F>;
+        if constexpr (std::is_same_v<Kept, AccessLog>) {
+            static_assert(std::is_lvalue_reference_v<F>, "an access log has to outlive the server");
+            if (!setup_->error() && setup_->note(finished.error().code(), "access log"))
+                uvhttp_server_on_finished(native(), uvhttp_access_log_finished, finished.native());
+        } else if (Kept *kept = setup_->keep(std::forward<F>(finished), "onFinished")) {
+            uvhttp_server_on_finished(
+                native(),
+                [](uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_outcome_t *outcome,
+                   void *arg) noexcept {
+                    (void)detail::guard(response, [&] {
+                        detail::stored<Kept>(arg)(Request(request), Response(response), *outcome);
+                    });
+                },
+                kept);
+        }
+        return *this;
+    }
+
+    /* Called once, when the last connection of a stopped server is closed; on a caller's loop the server may be destroyed in it. */
+    template <class F> Server &onStopped(F &&stopped)
+    {
+        using Kept = std::decay_t<F>;
+        if (Kept *kept = setup_->keep(std::forward<F>(stopped), "onStopped"))
+            uvhttp_server_on_stopped(
+                native(),
+                [](uvhttp_server_t *, void *arg) noexcept {
+                    /* Out of the server, which may be destroyed by it. */
+                    detail::swallow([&] {
+                        Kept last(std::move(detail::stored<Kept>(arg)));
+                        last();
+                    });
+                },
+                kept);
+        return *this;
+    }
+
+    /* Has something live as long as the server: what handlers refer to. Its address, NULL after a failure. */
+    template <class T> std::decay_t<T> *own(T &&object)
+    {
+        return setup_->keep(std::forward<T>(object), "own");
+    }
+
+    /* Listens on a numeric address; port 0 takes a free one. Any number of times. */
+    Server &listen(const Text &address, int port) noexcept
+    {
+        char where[96];
+        std::snprintf(where, sizeof where, "%s port %d", address.c_str() == nullptr ? "" : address.c_str(),
+                      port);
+        if (!setup_->error() && setup_->note(address.error(), "listen"))
+            setup_->note(uvhttp_server_listen(native(), address.c_str(), port), where);
+        return *this;
+    }
+    /* SIGINT and SIGTERM stop the server, a second one at once. */
+    Server &stopOnSignals() noexcept
+    {
+        if (!setup_->error())
+            setup_->note(uvhttp_server_stop_on_signals(native()), "signals");
+        return *this;
+    }
+
+    /* Runs until the server has stopped. The first failure of setting up, or libuv's. */
+    Result run() noexcept
+    {
+        if (!setup_->error())
+            setup_->note(uvhttp_server_run(native()), "run");
+        return setup_->error();
+    }
+    /* Any thread. */
+    void stop() noexcept { uvhttp_server_stop(native()); }
+
+    /* The port of the first listener, 0 before; the loop; the counters, refreshed, all 0 without a server. */
+    int port() noexcept { return uvhttp_server_port(native()); }
+    uv_loop_s *loop() noexcept { return uvhttp_server_loop(native()); }
+    const Stats &stats() noexcept
+    {
+        static constexpr Stats none = {};
+        const Stats *found = uvhttp_server_stats(native());
+        return found == nullptr ? none : *found;
+    }
+
+private:
+    friend class detail::Routes<Server>;
+
+    detail::Setup &setup() noexcept { return *setup_; }
+    uvhttp_router_t *routes() const noexcept { return uvhttp_server_router(native()); }
+    void begin(uvhttp_server_t *server) noexcept
+    {
+        setup_->setServer(server);
+        setup_->note(server == nullptr ? int{UVHTTP_ENOMEM} : 0, "server");
+    }
+
+    std::unique_ptr<detail::Setup> setup_;
+};
+
+} // namespace uvhttp
+
+#endif

@@ -1,0 +1,153 @@
+/* Streams, as a view: what a connection becomes behind an upgrade (stream.h). Response::upgrade makes one, and stores what handles it.
+ *
+ * A handler of a stream is a function that gets a Stream and a std::string_view, empty when the client has ended its side; or an object with
+ *
+ *     void data(uvhttp::Stream, std::string_view)     the same; required
+ *     void opened(uvhttp::Stream)                     behind the 101, before anything comes
+ *     void drain(uvhttp::Stream)                      after UVHTTP_EFULL everything has left
+ *     void stopping(uvhttp::Stream)                   the server stops: say goodbye
+ *     void closed()                                   it is over
+ *
+ * all but the first of which may be left out. It is moved to the heap once, for each connection that is upgraded, and destroyed when the stream is
+ * over, behind `closed`; also when it closes the stream itself, then after its function has returned. An exception closes the stream. */
+#ifndef UVHTTP_STREAM_HPP
+#define UVHTTP_STREAM_HPP
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <uvhttp/callback.hpp>
+#include <uvhttp/parser.hpp>
+#include <uvhttp/stream.h>
+
+namespace uvhttp
+{
+
+/* Good until its handler is destroyed. */
+class Stream
+{
+public:
+    explicit Stream(uvhttp_stream_t *stream) noexcept : stream_(stream) {}
+    uvhttp_stream_t *native() const noexcept { return stream_; }
+
+    /* All of the bytes, or none: UVHTTP_EFULL, ... */
+    Result write(std::string_view bytes) const noexcept
+    {
+        return uvhttp_stream_write(stream_, bytes.data(), bytes.size());
+    }
+    /* Both as one, such as a frame's head and its content. */
+    Result write(std::string_view first, std::string_view second) const noexcept
+    {
+        const uvhttp_slice_t areas[] = {toSlice(first), toSlice(second)};
+        return uvhttp_stream_write_areas(stream_, areas, 2);
+    }
+    std::size_t pending() const noexcept { return uvhttp_stream_pending(stream_); }
+    void setBacklog(std::size_t bytes) const noexcept { uvhttp_stream_set_backlog(stream_, bytes); }
+    void pause() const noexcept { uvhttp_stream_pause(stream_); }
+    void resume() const noexcept { uvhttp_stream_resume(stream_); }
+    /* Sends what waits, then ends; and closes at once. */
+    void end() const noexcept { uvhttp_stream_end(stream_); }
+    void close() const noexcept { uvhttp_stream_close(stream_); }
+    friend bool operator==(Stream a, Stream b) noexcept { return a.stream_ == b.stream_; }
+
+private:
+    uvhttp_stream_t *stream_;
+};
+
+namespace detail
+{
+
+/* The handler of one stream, and the callbacks that know its type. It frees itself when the stream is closed and none of its functions runs. */
+template <class H> class StreamHandler
+{
+public:
+    template <class From> explicit StreamHandler(From &&from) : handler_(std::forward<From>(from)) {}
+
+    static Result open(uvhttp_response_t *response, const char *protocol,
+                       std::unique_ptr<StreamHandler> handler) noexcept
+    {
+        static constexpr bool drains = requires(H & h, Stream s)
+        {
+            h.drain(s);
+        };
+        static constexpr bool stops = requires(H & h, Stream s)
+        {
+            h.stopping(s);
+        };
+        static constexpr uvhttp_stream_events_t events = {onData, drains ? onDrain : nullptr,
+                                                          stops ? onStopping : nullptr, onClosed};
+        StreamHandler *self = handler.get();
+        self->running_++; /* it may be over before this returns */
+        uvhttp_stream_t *stream;
+        const int error = uvhttp_response_upgrade(response, protocol, &events, self, &stream);
+        if (error != 0)
+            return error;
+        (void)handler.release();
+        if constexpr (requires(H & h, Stream s) { h.opened(s); }) {
+            if (!self->closed_)
+                self->run(stream, [&] { self->handler_.opened(Stream(stream)); });
+        }
+        self->leave();
+        return 0;
+    }
+
+private:
+    template <class Call> void run(uvhttp_stream_t *stream, Call call) noexcept
+    {
+        running_++;
+        if (!swallow(call) && !closed_)
+            uvhttp_stream_close(stream);
+        leave();
+    }
+    void leave() noexcept
+    {
+        if (--running_ == 0 && closed_)
+            delete this;
+    }
+
+    static void onData(uvhttp_stream_t *stream, const char *data, std::size_t size, void *arg) noexcept
+    {
+        auto *self = static_cast<StreamHandler *>(arg);
+        self->run(stream, [&] {
+            if constexpr (std::is_invocable_v<H &, Stream, std::string_view>)
+                self->handler_(Stream(stream), std::string_view(data, size));
+            else
+                self->handler_.data(Stream(stream), std::string_view(data, size));
+        });
+    }
+    static void onDrain(uvhttp_stream_t *stream, void *arg) noexcept
+    {
+        auto *self = static_cast<StreamHandler *>(arg);
+        if constexpr (requires(H & h, Stream s) { h.drain(s); })
+            self->run(stream, [&] { self->handler_.drain(Stream(stream)); });
+    }
+    static void onStopping(uvhttp_stream_t *stream, void *arg) noexcept
+    {
+        auto *self = static_cast<StreamHandler *>(arg);
+        if constexpr (requires(H & h, Stream s) { h.stopping(s); })
+            self->run(stream, [&] { self->handler_.stopping(Stream(stream)); });
+    }
+    static void onClosed(uvhttp_stream_t *, void *arg) noexcept
+    {
+        auto *self = static_cast<StreamHandler *>(arg);
+        self->running_++;
+        if constexpr (requires(H & h) { h.closed(); })
+            swallow([&] { self->handler_.closed(); });
+        self->closed_ = true;
+        self->leave();
+    }
+
+    H handler_;
+    unsigned running_ = 0;
+    bool closed_ = false;
+};
+
+} // namespace detail
+
+} // namespace uvhttp
+
+#endif

@@ -1,0 +1,1241 @@
+/* The server of uvhttp.hpp: what is stored is destroyed exactly once, nothing is allocated for a request, exceptions become answers and cross no frame of C,
+ * a Later knows whether there is somebody to answer, and the first failure of setting up stays. Server and client run on one thread, turn by turn. */
+#include <atomic>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <uv.h>
+
+#include <uvhttp.hpp>
+
+extern "C" {
+#include "support/raw_client.h"
+/* Last, because its macros are called skip and fail. */
+#include <cmocka.h>
+}
+
+using namespace std::string_literals;
+using uvhttp::Later;
+using uvhttp::Request;
+using uvhttp::Response;
+using uvhttp::Result;
+using uvhttp::Server;
+using uvhttp::Stream;
+
+static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == sizeof(void *));
+static_assert(std::is_trivially_copyable_v<Response> && sizeof(Response) == sizeof(void *));
+static_assert(std::is_trivially_copyable_v<Stream> && sizeof(Stream) == sizeof(void *));
+static_assert(std::is_nothrow_move_constructible_v<Server> && !std::is_copy_constructible_v<Server>);
+static_assert(std::is_nothrow_move_assignable_v<Server>);
+static_assert(std::is_nothrow_move_constructible_v<Later> && !std::is_copy_constructible_v<Later>);
+static_assert(std::ranges::forward_range<uvhttp::Headers>);
+static_assert(std::ranges::input_range<uvhttp::Multipart>);
+/* A module that is gone behind the line cannot be used. */
+static_assert(std::is_convertible_v<uvhttp::RateLimit &, uvhttp::Native> &&
+              !std::is_convertible_v<uvhttp::RateLimit, uvhttp::Native>);
+
+/* ---- memory that is counted, everybody's ---- */
+
+static std::atomic<std::size_t> allocations; /* threads of the pool allocate, too */
+
+static bool out_of_memory; /* of the server's allocator */
+static long memory_left =
+    -1; /* how many allocations of it, and of `new` that may fail, succeed; negative: all */
+
+static bool has_memory()
+{
+    return !out_of_memory && (memory_left < 0 || memory_left-- > 0);
+}
+
+[[gnu::noinline]] static void *count_allocation(void *memory)
+{
+    allocations++;
+    return memory;
+}
+
+[[gnu::noinline]] void *operator new(std::size_t size)
+{
+    if (void *memory = count_allocation(std::malloc(size == 0 ? 1 : size)))
+        return memory;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void *operator new(std::size_t size, const std::nothrow_t &) noexcept
+{
+    return has_memory() ? count_allocation(std::malloc(size == 0 ? 1 : size)) : nullptr;
+}
+[[gnu::noinline]] void operator delete(void *memory) noexcept
+{
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept
+{
+    std::free(memory);
+}
+
+static const uvhttp_allocator_t counted = {
+    [](std::size_t size, void *) { return has_memory() ? count_allocation(std::malloc(size)) : nullptr; },
+    [](void *memory, std::size_t size, void *) {
+        return has_memory() ? count_allocation(std::realloc(memory, size)) : nullptr;
+    },
+    [](void *memory, void *) { std::free(memory); }, nullptr};
+
+/* ---- a server and a client in turns ---- */
+
+/* Its copies and moves are one object as far as destroying goes: `alive` says how many stand for it. */
+class Guest
+{
+public:
+    explicit Guest(int &alive) : alive_(&alive) { ++*alive_; }
+    Guest(Guest &&other) noexcept : alive_(other.alive_) { ++*alive_; }
+    Guest(const Guest &) = delete;
+    Guest &operator=(const Guest &) = delete;
+    ~Guest() { --*alive_; }
+
+private:
+    int *alive_;
+};
+
+struct Answer {
+    int status = 0;
+    std::string head;
+    std::string body;
+};
+
+static raw_client closed_client()
+{
+    raw_client client = {};
+    client.socket = -1;
+    return client;
+}
+
+class Stage
+{
+public:
+    Stage()
+    {
+        assert_int_equal(uv_loop_init(&loop), 0);
+        uv_timer_init(&loop, &pulse_);
+        uv_unref(reinterpret_cast<uv_handle_t *>(&pulse_));
+        uvhttp::Config config;
+        config->allocator = &counted;
+        config->drain_timeout = 0;
+        config.onLog([this](uvhttp_log_level_t level, std::string_view message) {
+            if (level == UVHTTP_LOG_ERROR)
+                (errors += message) += "\n";
+        });
+        server.emplace(&loop, std::move(config));
+    }
+    Stage(const Stage &) = delete;
+    Stage &operator=(const Stage &) = delete;
+    ~Stage() { end(); }
+
+    /* Everything that was lent to the server is back. */
+    void end()
+    {
+        if (ended_)
+            return;
+        ended_ = true;
+        raw_client_close(&client, false);
+        server.reset();
+        uv_close(reinterpret_cast<uv_handle_t *>(&pulse_), nullptr);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        assert_int_equal(uv_loop_close(&loop), 0);
+    }
+    void listen()
+    {
+        server->listen("127.0.0.1", 0);
+        if (server->error())
+            print_error("%s: %s\n", server->where(), server->error().text());
+        assert_false(bool(server->error()));
+        connect();
+    }
+    void connect()
+    {
+        raw_client_close(&client, false);
+        raw_client_connect(&client, server->port(), 0);
+        offset_ = 0;
+    }
+    void turn()
+    {
+        raw_client_step(&client, 65536);
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    template <class Done> void until(Done done)
+    {
+        for (int i = 0; i < 200000; i++) {
+            if (done())
+                return;
+            raw_client_step(&client, 65536);
+            /* Waits a moment at most, for work on other threads. */
+            uv_timer_start(
+                &pulse_, [](uv_timer_t *) {}, 1, 0);
+            uv_run(&loop, UV_RUN_ONCE);
+        }
+        fail_msg("nothing happens");
+    }
+    void send(std::string_view text) { raw_client_send(&client, text.data(), text.size()); }
+    Answer answer(bool bodiless = false)
+    {
+        raw_answer raw = {};
+        until([&] { return raw_client_answer(&client, &offset_, bodiless, &raw) || client.ended; });
+        return {raw.status, std::string(raw.head == nullptr ? "" : raw.head, raw.head_length),
+                std::string(raw.body == nullptr ? "" : raw.body, raw.body_length)};
+    }
+    Answer ask(const std::string &target, const std::string &fields = "", const std::string &body = "",
+               const std::string &method = "")
+    {
+        send((!method.empty() ? method
+              : body.empty()  ? "GET"
+                              : "POST") +
+             " " + target + " HTTP/1.1\r\nHost: h\r\n" + fields +
+             (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body);
+        return answer();
+    }
+    std::string received() const
+    {
+        return client.data == nullptr ? std::string()
+                                      : std::string(client.data + offset_, client.received - offset_);
+    }
+
+    uv_loop_t loop;
+    std::string errors;
+    std::optional<Server> server;
+    raw_client client = closed_client();
+
+private:
+    uv_timer_t pulse_;
+    std::size_t offset_ = 0;
+    bool ended_ = false;
+};
+
+static void assert_answer(const Answer &answer, int status, std::string_view body)
+{
+    if (answer.body != body)
+        print_error("found '%s', wanted '%.*s'\n", answer.body.c_str(), static_cast<int>(body.size()),
+                    body.data());
+    assert_int_equal(answer.status, status);
+    assert_true(answer.body == body);
+}
+
+static bool holds(std::string_view text, std::string_view part)
+{
+    return text.find(part) != text.npos;
+}
+
+/* ---- handlers and what they capture ---- */
+
+static Result plain_function(Request, Response res)
+{
+    return res.sendText(200, "function");
+}
+
+static void test_handlers_of_every_form(void **)
+{
+    Stage stage;
+    int count = 0;
+    struct Object {
+        std::string text;
+        int operator()(Response res) const { return res.sendText(200, text).code(); }
+    };
+    stage.server->get("/function", plain_function);
+    stage.server->get("/pointer", &plain_function);
+    stage.server->get("/object", Object{"object"});
+    stage.server->get("/mutable",
+                      [count](Response res) mutable { return res.sendText(200, std::to_string(++count)); });
+    stage.server->get("/reference",
+                      [&count](Response res) { return res.sendText(200, std::to_string(++count)); });
+    stage.server->get("/void", [](Request, Response res) { (void)res.sendText(200, "void"); });
+    stage.server->get("/generic", [](auto req, auto res) { return res.sendText(200, req.path()); });
+    stage.server->get("/enum", [](Response) { return UVHTTP_DECLINED; });
+    stage.server->get("/next", [](Response) { return uvhttp::next; });
+    stage.server->get("/fails", [](Response) { return UVHTTP_ENOMEM; });
+    stage.server->get("/c", uvhttp::Native{[](uvhttp_request_t *, uvhttp_response_t *res, void *arg) {
+                                               return uvhttp_response_send_text(res, 200,
+                                                                                static_cast<char *>(arg));
+                                           },
+                                           const_cast<char *>("native")});
+    stage.listen();
+    for (const char *name : {"function", "object", "void"})
+        assert_answer(stage.ask("/"s + name), 200, name);
+    assert_answer(stage.ask("/pointer"), 200, "function");
+    assert_answer(stage.ask("/mutable"), 200, "1");
+    assert_answer(stage.ask("/mutable"), 200, "2");
+    assert_int_equal(count, 0);
+    assert_answer(stage.ask("/reference"), 200, "1");
+    assert_int_equal(count, 1);
+    assert_answer(stage.ask("/generic"), 200, "/generic");
+    assert_answer(stage.ask("/c"), 200, "native");
+    assert_int_equal(stage.ask("/enum").status, 404);
+    assert_int_equal(stage.ask("/next").status, 404);
+    assert_int_equal(stage.ask("/fails").status, 503);
+}
+
+static void test_what_is_captured_lives_as_long_as_the_server(void **)
+{
+    int alive = 0;
+    {
+        Stage stage;
+        stage.server->get("/", [guest = std::make_unique<Guest>(alive)](Response res) {
+            return res.sendText(200, "move-only");
+        });
+        stage.server->use([guest = Guest(alive)](Response) { return uvhttp::next; });
+        stage.server->group("/g")
+            .use([guest = Guest(alive)](Response) { return uvhttp::next; })
+            .get("/", [guest = Guest(alive)](Response) {});
+        stage.server->onFinished([guest = Guest(alive)](Request, Response, const uvhttp::Outcome &) {});
+        stage.server->onFinished([guest = Guest(alive)](Request, Response, const uvhttp::Outcome &) {});
+        assert_non_null(stage.server->own(Guest(alive)));
+        assert_int_equal(alive, 7);
+        stage.listen();
+        for (int i = 0; i < 3; i++)
+            assert_answer(stage.ask("/"), 200, "move-only");
+        Server moved = std::move(*stage.server);
+        assert_null(stage.server->native());
+        *stage.server = std::move(moved);
+        assert_answer(stage.ask("/"), 200, "move-only");
+        assert_int_equal(alive, 7);
+        stage.end();
+        assert_int_equal(alive, 0);
+    }
+    {
+        /* Refused, and after a refusal: at once. */
+        Server server;
+        server.get("wrong", [guest = Guest(alive)](Response) {});
+        assert_int_equal(alive, 1); /* it has been given to the server */
+        server.get("/right", [guest = Guest(alive)](Response) {});
+        server.use([guest = Guest(alive)](Response) { return uvhttp::next; });
+        assert_int_equal(alive, 1);
+    }
+    assert_int_equal(alive, 0);
+    {
+        uvhttp::Config config; /* never given to a server */
+        config.onLog([guest = Guest(alive)](uvhttp_log_level_t, std::string_view) {});
+        config.onLog([guest = Guest(alive)](uvhttp_log_level_t, std::string_view) {});
+        assert_int_equal(alive, 1);
+    }
+    assert_int_equal(alive, 0);
+}
+
+static void test_what_an_exchange_is_given_ends_with_it(void **)
+{
+    int alive = 0;
+    Stage stage;
+    stage.server->use([&alive](Request req, Response res) {
+        if (req.attach<Guest>(alive) == nullptr)
+            return Result(UVHTTP_ENOMEM);
+        Result error = res.onSend([guest = Guest(alive)] { assert_true(true); });
+        return error ? error : uvhttp::next;
+    });
+    stage.server->get("/", [&alive](Request req, Response res) {
+        assert_non_null(req.attached<Guest>());
+        assert_null(req.attached<int>());
+        *req.attach<int>(1) = 5;
+        assert_int_equal(*req.attached<int>(), 5);
+        assert_non_null(req.attach<Guest>(alive)); /* replaces the first one */
+        assert_int_equal(alive, 2);
+        return res.sendPulled(
+            200, nullptr, [guest = Guest(alive), left = 3](std::span<char> room) mutable -> std::ptrdiff_t {
+                room[0] = 'x';
+                return left-- > 0;
+            });
+    });
+    stage.server->post("/up",
+                       [&alive](Request req) {
+                           return req.onBody([guest = Guest(alive), size = std::size_t{0}](
+                                                 Response res, std::string_view piece) mutable {
+                               size += piece.size();
+                               return piece.empty() ? res.sendText(200, std::to_string(size)) : Result();
+                           });
+                       },
+                       {.stream = true});
+    stage.listen();
+    assert_answer(stage.ask("/"), 200, "xxx");
+    assert_answer(stage.ask("/up", "", std::string(100000, 'a')), 200, "100000");
+    stage.until([&] { return alive == 0; });
+    stage.send("POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
+    stage.until([&] { return alive > 0; });
+    raw_client_close(&stage.client, true);
+    stage.until([&] { return alive == 0; });
+}
+
+/* ---- no allocation ---- */
+
+static void test_a_request_allocates_nothing(void **)
+{
+    Stage stage;
+    std::string greeting = "hello, ";
+    const std::string stored = "stored";
+    std::string_view name = "X-View";
+    stage.server->use([&greeting](Request req, Response res) {
+        if (req.attach<std::size_t>(greeting.size()) == nullptr)
+            return Result(UVHTTP_ENOMEM);
+        Result error = res.onSend([&greeting](Response out) { return out.setHeader("X-Sent", greeting); });
+        return error ? error : uvhttp::next;
+    });
+    stage.server->get("/users/:id", [&, buffer = std::string(200, ' ')](Request req, Response res) mutable {
+        std::size_t fields = 0;
+        for (auto [field, value] : req.headers())
+            fields += !field.empty() && !value.empty();
+        buffer.assign(greeting)
+            .append(req.param("id"))
+            .append(req.query("q").value_or("-"))
+            .append(fields == 3 ? "3" : "?");
+        Result error = res.setHeader(name, stored);
+        return error ? error : res.sendText(200, buffer);
+    });
+    stage.server->get("/pieces", [](Response res) {
+        if (Result error = res.begin(200, "text/plain"))
+            return error;
+        for (std::string_view piece : {"a", "b"}) {
+            if (Result error = res.write(piece))
+                return error;
+        }
+        return res.end();
+    });
+    stage.server->get("/later", [](Response res) {
+        Later later = res.later();
+        return later ? later->sendText(200, "later") : Result(UVHTTP_ENOMEM);
+    });
+    stage.server->post("/up",
+                       [](Request req) {
+                           return req.onBody([](Response res, std::string_view piece) {
+                               return piece.empty() ? res.sendText(200, "up") : Result();
+                           });
+                       },
+                       {.stream = true});
+    stage.listen();
+    const std::string requests = "GET /users/7?q=x HTTP/1.1\r\nHost: h\r\nA: b\r\nC: d\r\n\r\n"
+                                 "GET /pieces HTTP/1.1\r\nHost: h\r\n\r\n"
+                                 "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"
+                                 "POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
+    std::size_t before = 0;
+    for (int round = 0; round < 120; round++) {
+        if (round == 20)
+            before = allocations;
+        stage.send(requests);
+        std::size_t answers = 0;
+        while (answers < 4) {
+            stage.turn();
+            const std::string_view got(stage.client.data == nullptr ? "" : stage.client.data,
+                                       stage.client.received);
+            answers = 0;
+            for (std::size_t at = 0; (at = got.find("HTTP/1.1 200 OK\r\n", at)) != got.npos; at++)
+                answers++;
+            answers -= static_cast<std::size_t>(round) * 4;
+        }
+    }
+    assert_int_equal(allocations.load() - before, 0);
+    assert_true(holds(stage.received(), "\r\nX-View: stored\r\nX-Sent: hello, \r\n"));
+    assert_true(holds(stage.received(), "\r\n\r\nhello, 7x3"));
+}
+
+/* ---- exceptions ---- */
+
+static void test_an_exception_becomes_an_answer(void **)
+{
+    Stage stage;
+    auto raise = [](Request req) -> Result {
+        const std::string_view what = req.query("what").value_or("");
+        if (what == "memory")
+            throw std::bad_alloc();
+        if (what == "number")
+            throw 5;
+        throw std::runtime_error("no luck\n");
+    };
+    stage.server->get("/handler", raise);
+    stage.server->get("/blocking", raise, {.blocking = true});
+    stage.server->group("/middleware").use(raise).get("/", [](Response) { fail(); });
+    stage.server->get("/send", [&raise](Request req, Response res) {
+        Result error = res.onSend([&raise, req, first = true]() mutable {
+            return std::exchange(first, false) ? raise(req) : Result();
+        });
+        return error ? error : res.sendText(200, "never");
+    });
+    stage.server->get("/work", [](Request req, Response res) {
+        return res.defer(
+            [what = std::string(req.query("what").value_or(""))] {
+                if (what == "memory")
+                    throw std::bad_alloc();
+                if (what == "number")
+                    throw 5;
+                throw std::runtime_error("no luck\n");
+                return 1;
+            },
+            [](int) { fail(); });
+    });
+    stage.server->get("/done", [&raise](Request req, Response res) {
+        return res.defer([] {}, [&raise, req] { return raise(req); });
+    });
+    stage.server->post(
+        "/body",
+        [&raise](Request req) { return req.onBody([&raise, req](std::string_view) { return raise(req); }); },
+        {.stream = true});
+    stage.server->get("/after", [](Response res) {
+        (void)res.sendText(200, "was sent");
+        throw std::runtime_error("afterwards");
+    });
+    stage.server->get("/pull", [&raise](Request req, Response res) {
+        return res.sendPulled(200, nullptr, [&raise, req](std::span<char>) { return raise(req).code(); });
+    });
+    stage.server->onFinished(
+        [](Request, Response, const uvhttp::Outcome &) { throw std::runtime_error("finished"); });
+    stage.listen();
+    struct {
+        const char *what;
+        int status;
+        const char *said;
+    } const kinds[] = {
+        {"luck",   500, "exception: no luck"             },
+        {"number", 500, "exception: not a std::exception"},
+        {"memory", 503, "UVHTTP_ENOMEM"                  },
+    };
+    for (const char *where : {"/handler", "/blocking", "/middleware/", "/send", "/work", "/done", "/body"}) {
+        const bool post = where == "/body"s;
+        for (const auto &kind : kinds) {
+            stage.errors.clear();
+            const Answer answer = stage.ask(where + "?what="s + kind.what, "", post ? "x" : "");
+            if (answer.status != kind.status)
+                print_error("%s %s: %d\n", where, kind.what, answer.status);
+            assert_int_equal(answer.status, kind.status);
+            assert_true(holds(stage.errors, where) && holds(stage.errors, kind.said));
+            stage.connect(); /* what was not read closes the connection */
+        }
+    }
+    stage.errors.clear();
+    assert_answer(stage.ask("/after"), 200, "was sent");
+    stage.until([&] {
+        return holds(stage.errors, "exception: afterwards") && holds(stage.errors, "exception: finished");
+    });
+    /* The response has begun: its client is told by the connection's end. */
+    stage.send("GET /pull HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage.until([&] { return stage.client.ended; });
+    assert_false(holds(stage.received(), "\r\n0\r\n"));
+}
+
+/* ---- texts ---- */
+
+static void test_texts_are_what_they_are(void **)
+{
+    Stage stage;
+    const std::string large(5000, 'l');
+    stage.server->get("/", [&large](Request req, Response res) -> Result {
+        const std::string_view with_nul("a\0b", 3);
+        const std::string_view part = std::string_view("X-Partial").substr(0, 6); /* no NUL behind it */
+        assert_true(res.setHeader(part, std::string_view("value!").substr(0, 5)) == 0);
+        assert_true(res.header("x-part") == "value");
+        assert_true(res.header(part) == "value");
+        assert_true(res.setHeader("X-Nul", with_nul) == UVHTTP_EHEADER);
+        assert_true(res.setHeader("X-Nul", std::string(with_nul)) == UVHTTP_EHEADER);
+        assert_true(res.setHeader(with_nul, "x") == UVHTTP_EHEADER);
+        assert_true(res.setHeader("X-Line", "a\r\nb: c") == UVHTTP_EHEADER);
+        assert_true(res.setCookie({.name = with_nul}) == UVHTTP_EHEADER);
+        assert_true(res.setCookie({.name = "", .value = "x"}) == UVHTTP_EHEADER);
+        assert_true(res.redirect(302, with_nul) == UVHTTP_EINVAL);
+        assert_true(res.sendFile(200, with_nul) == UVHTTP_EINVAL);
+        assert_true(res.send(200, with_nul, "x") == UVHTTP_EINVAL);
+        assert_false(res.header("X-Nul").has_value());
+        assert_false(res.header(with_nul).has_value());
+        assert_false(req.header(with_nul).has_value());
+        assert_null(req.param("none").data());
+        assert_true(res.setHeader("X-Large", std::string_view(large)) == 0);
+        assert_true(res.addHeader("X-Two", "1") == 0 && res.addHeader("X-Two", "2") == 0);
+        assert_true(res.addHeader("X-Gone", "1") == 0);
+        res.removeHeader("X-Gone");
+        assert_true(res.setCookie({.name = "id",
+                                   .value = std::string_view(large).substr(0, 200),
+                                   .path = "/",
+                                   .maxAge = 5,
+                                   .secure = true,
+                                   .httpOnly = true,
+                                   .sameSite = UVHTTP_SAME_SITE_STRICT}) == 0);
+        return res.sendOwned(200, "text/x", large);
+    });
+    stage.listen();
+    const Answer answer = stage.ask("/");
+    assert_answer(answer, 200, large);
+    for (std::string_view line :
+         {"\r\nX-Part: value\r\n", "\r\nX-Two: 1\r\nX-Two: 2\r\n", "; Path=/", "; Max-Age=5", "; Secure",
+          "; HttpOnly", "; SameSite=Strict", "\r\nContent-Type: text/x\r\n"})
+        assert_true(holds(answer.head, line));
+    assert_true(holds(answer.head, "X-Large: " + large + "\r\n"));
+    assert_true(holds(answer.head, "\r\nSet-Cookie: id=" + large.substr(0, 200) + ";"));
+    assert_false(holds(answer.head, "X-Nul") || holds(answer.head, "X-Gone"));
+}
+
+/* ---- what a request says ---- */
+
+static void test_a_request_says_everything(void **)
+{
+    Stage stage;
+    bool seen = false;
+    stage.server->put("/users/:id/*rest", [&seen](Request req, Response res) {
+        assert_int_equal(req.method(), UVHTTP_METHOD_PUT);
+        assert_true(req.methodName() == "PUT");
+        assert_true(req.target() == "/users/a%2Fb/c/d?x=1&y=a+b&x=%32");
+        assert_true(req.path() == "/users/a%2Fb/c/d" && req.rawPath() == "/users/a%2Fb/c/d");
+        assert_true(req.queryString() == "x=1&y=a+b&x=%32");
+        assert_true(req.param("id") == "a/b" && req.paramPath("id") == "a%2Fb" && req.param("rest") == "c/d");
+        assert_true(req.query("x") == "1" && req.query("y") == "a b" && !req.query("z"));
+        assert_true(req.cookie("k") == "v" && !req.cookie("none"));
+        assert_true(req.header("HOST") == "h" && req.field(UVHTTP_FIELD_HOST) == "h");
+        assert_true(!req.field(UVHTTP_FIELD_REFERER) && !req.header("Referer"));
+        assert_true(req.form("f") == "1 2" && !req.form("g") && !req.trailer("t"));
+        assert_true(req.body() == "f=1+2&f=%33");
+        assert_int_equal(req.httpMinor(), 1);
+        assert_true(req.clientAddress() == "127.0.0.1");
+        assert_false(req.offersUpgrade("websocket"));
+        std::string all;
+        for (auto [name, value] : req.queryPairs())
+            ((all += name) += '=') += std::string(value) + ";";
+        for (auto [name, value] : req.formFields())
+            ((all += name) += '=') += std::string(value) + ";";
+        for (auto [name, value] : req.headers())
+            ((all += name) += ':') += std::string(value) + ";";
+        assert_string_equal(all.c_str(), "x=1;y=a b;x=2;f=1 2;f=3;Host:h;Cookie:k=v;"
+                                         "Content-Type:application/x-www-form-urlencoded;Content-Length:11;");
+        assert_int_equal(req.headers().size(), 4);
+        assert_ptr_equal(req.response().native(), res.native());
+        assert_ptr_equal(res.request().native(), req.native());
+        seen = true;
+        return res.sendStatus(204);
+    });
+    stage.listen();
+    stage.send("PUT /users/a%2Fb/c/d?x=1&y=a+b&x=%32 HTTP/1.1\r\nHost: h\r\nCookie: k=v\r\n"
+               "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11\r\n\r\nf=1+2&f=%33");
+    stage.until([&] { return seen; });
+    assert_true(stage.errors.empty());
+}
+
+static void test_multipart(void **)
+{
+    Stage stage;
+    stage.server->post("/", [](Request req, Response res) {
+        std::string all;
+        uvhttp::Multipart form = req.multipart();
+        for (const uvhttp::Part &part : form) {
+            ((all += part.name) += '|') += part.filename.data() == nullptr ? "-" : std::string(part.filename);
+            (((all += '|') += part.type) += '|') += part.data;
+            all += ";";
+        }
+        if (form.status() != 0)
+            return res.sendText(form.status(), form.text());
+        return res.sendText(200, all);
+    });
+    stage.listen();
+    const std::string type = "Content-Type: multipart/form-data; boundary=b\r\n";
+    auto part = [](const std::string &more, const std::string &data) {
+        return "--b\r\nContent-Disposition: form-data; name=" + more + "\r\n\r\n" + data + "\r\n";
+    };
+    const std::string awkward = "--\r\n\r\n--\r\n--x";
+    assert_answer(stage.ask("/", type,
+                            part("a", "one") + part("e", "") +
+                                part("f; filename=x.txt\r\nContent-Type: text/y", awkward) +
+                                part("d", "--c") + "--b--\r\n"),
+                  200, "a|-||one;e|-||;f|x.txt|text/y|" + awkward + ";d|-||--c;");
+    assert_answer(stage.ask("/", type, part("a", "one")), 400,
+                  "the body ends in front of the closing delimiter");
+    assert_answer(stage.ask("/", "Content-Type: text/plain\r\n", "x"), 415,
+                  "the body is not multipart/form-data");
+}
+
+/* ---- later ---- */
+
+static void test_later(void **)
+{
+    int alive = 0, gone = 0;
+    std::vector<Later> waiting;
+    Stage stage;
+    auto wait_for = [&](std::string_view target) {
+        waiting.clear();
+        stage.send("GET "s.append(target).append(" HTTP/1.1\r\nHost: h\r\n\r\n"));
+        stage.until([&] { return waiting.size() == 1; });
+    };
+    stage.server->get("/keep", [&](Response res) {
+        waiting.push_back(res.later([&gone, guest = Guest(alive)] { gone++; }));
+        return waiting.back() ? 0 : int{UVHTTP_ENOMEM};
+    });
+    stage.server->get("/drop", [](Response res) { Later forgotten = res.later(); });
+    stage.server->get("/begun", [&](Response res) {
+        Later later = res.later();
+        Result error = res.begin(200, "text/plain");
+        return error ? error : later->write("a part");
+    });
+    stage.server->use([&](Request req, Response res) {
+        if (!req.query("hold"))
+            return uvhttp::next;
+        waiting.push_back(res.later());
+        return Result();
+    });
+    stage.listen();
+
+    wait_for("/keep");
+    Later moved = std::move(waiting.front());
+    assert_false(bool(waiting.front()));
+    assert_true(bool(moved));
+    assert_true(moved->sendText(200, "at last") == 0);
+    assert_answer(stage.answer(), 200, "at last");
+    stage.until([&] { return alive == 0; });
+    assert_false(bool(moved)); /* the exchange is over, and it knows */
+
+    /* Nobody answers. */
+    assert_int_equal(stage.ask("/drop").status, 500);
+    assert_answer(stage.ask("/begun"), 200, "a part");
+
+    /* Assigned to while it waits: that one is given up. */
+    wait_for("/keep");
+    waiting.front() = Later();
+    assert_int_equal(stage.answer().status, 500);
+    assert_int_equal(gone, 0);
+
+    /* A middleware that decides later. */
+    wait_for("/drop?hold");
+    assert_true(waiting.front().release().proceed() == 0);
+    assert_false(bool(waiting.front()));
+    assert_int_equal(stage.answer().status, 500);
+
+    /* The client goes. */
+    wait_for("/keep");
+    assert_true(bool(waiting.front()) && alive == 1);
+    raw_client_close(&stage.client, true);
+    stage.until([&] { return gone == 1; });
+    assert_false(bool(waiting.front()));
+    stage.until([&] { return alive == 0; });
+    assert_int_equal(gone, 1);
+
+    /* The server goes. */
+    stage.connect();
+    wait_for("/keep");
+    stage.end();
+    assert_int_equal(gone, 2);
+    assert_int_equal(alive, 0);
+    assert_false(bool(waiting.front()));
+}
+
+static void test_deferred_work(void **)
+{
+    int alive = 0;
+    Stage stage;
+    std::thread::id worker;
+    stage.server->get("/value", [&](Response res) {
+        return res.defer(
+            [&worker, guest = Guest(alive), text = std::make_unique<std::string>("move-only")] {
+                worker = std::this_thread::get_id();
+                return std::make_unique<std::string>(*text + " result");
+            },
+            [guest = Guest(alive)](Response later, std::unique_ptr<std::string> text) {
+                return later.sendText(200, *text);
+            });
+    });
+    stage.server->get("/nothing", [](Response res) {
+        return res.defer([] {}, [](Response later) { return later.sendText(200, "done"); });
+    });
+    stage.listen();
+    assert_answer(stage.ask("/value"), 200, "move-only result");
+    assert_true(worker != std::thread::id() && worker != std::this_thread::get_id());
+    stage.until([&] { return alive == 0; });
+    assert_answer(stage.ask("/nothing"), 200, "done");
+}
+
+static void test_blocking_handlers(void **)
+{
+    std::atomic<int> alive = 0;
+    struct Counted {
+        explicit Counted(std::atomic<int> &count) : count_(count) { count_++; }
+        Counted(const Counted &) = delete;
+        Counted &operator=(const Counted &) = delete;
+        ~Counted() { count_--; }
+        std::atomic<int> &count_;
+    };
+    Stage stage;
+    stage.server->get("/",
+                      [loop = std::this_thread::get_id(), &alive](Request req, Response res) -> Result {
+                          if (std::this_thread::get_id() == loop || req.attach<Counted>(alive) == nullptr)
+                              return UVHTTP_EINVAL;
+                          const std::string_view name("X-Name+", 6); /* copied */
+                          if (Result error = res.setHeader(name, "blocks"))
+                              return error;
+                          return res.sendOwned(200, "text/plain", std::string(10000, 'b'));
+                      },
+                      {.blocking = true});
+    stage.listen();
+    const Answer answer = stage.ask("/");
+    assert_answer(answer, 200, std::string(10000, 'b'));
+    assert_true(holds(answer.head, "\r\nX-Name: blocks\r\n"));
+    stage.until([&] { return alive == 0; });
+}
+
+static void test_bodies_trailers_and_events(void **)
+{
+    Stage stage;
+    int drained = 0;
+    stage.server->get("/", [&drained](Response res) {
+        const std::string piece(100000, 'p');
+        if (Result error = res.begin(200, "text/plain"))
+            return error;
+        Result error = res.onDrain([&drained](Response out) {
+            drained++;
+            return out.end();
+        });
+        while (!error)
+            error = res.write(piece);
+        return error == UVHTTP_EFULL ? Result() : error;
+    });
+    stage.server->get("/trailer", [](Response res) {
+        Result error = res.begin(200, "text/plain");
+        if (!error)
+            error = res.addTrailer("X-End", std::string_view("yes!").substr(0, 3));
+        if (!error)
+            error = res.write("body");
+        return error ? error : res.end();
+    });
+    stage.server->get("/events", [](Response res) {
+        Result error = res.beginEvents();
+        if (!error)
+            error = res.sendEvent({.id = "1", .event = "e", .data = "a\nb", .comment = "c", .retry = 5});
+        if (!error)
+            error = res.sendEvent({.comment = ""});
+        return error ? error : res.end();
+    });
+    stage.listen();
+    const Answer large = stage.ask("/");
+    assert_int_equal(large.status, 200);
+    assert_true(large.body.size() >= 200000 && large.body == std::string(large.body.size(), 'p'));
+    assert_int_equal(drained, 1);
+    stage.connect();
+    stage.ask("/trailer");
+    assert_true(holds(stage.client.data, "\r\n0\r\nX-End: yes\r\n\r\n"));
+    const Answer events = stage.ask("/events");
+    for (std::string_view line : {"id: 1\n", "event: e\n", "data: a\n", "data: b\n", ": c\n", "retry: 5\n"})
+        assert_true(holds(events.body, line));
+}
+
+/* ---- streams ---- */
+
+struct Echo {
+    Guest guest;
+    std::string *trace;
+
+    void opened(Stream stream)
+    {
+        *trace += "opened ";
+        assert_true(stream.write("hi ", "there ") == 0);
+    }
+    void data(Stream stream, std::string_view bytes)
+    {
+        if (bytes == "throw")
+            throw std::runtime_error("data");
+        if (bytes == "close") {
+            stream.close();
+            *trace += "behind "; /* it is still there */
+            return;
+        }
+        if (bytes.empty())
+            stream.end();
+        else
+            assert_true(stream.write(bytes) == 0);
+    }
+    void stopping(Stream stream)
+    {
+        *trace += "stopping ";
+        assert_true(stream.write("bye") == 0);
+        stream.end();
+    }
+    void closed() { *trace += "closed "; }
+};
+
+static const char upgrade[] = " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
+
+static void test_streams(void **)
+{
+    int alive = 0;
+    std::string trace;
+    Stage stage;
+    auto echo = [&](Response res) { return res.upgrade("echo", Echo{Guest(alive), &trace}); };
+    stage.server->get("/echo", echo, {.upgrade = "echo"});
+    stage.server->get("/function", [&alive](Response res) {
+        return res.upgrade("echo",
+                           [guest = Guest(alive), count = 0](Stream stream, std::string_view bytes) mutable {
+                               if (bytes.empty())
+                                   stream.close();
+                               else
+                                   assert_true(stream.write(std::to_string(++count)) == 0);
+                           });
+    });
+    stage.server->get("/refused", echo);
+    stage.listen();
+    std::size_t seen = 0;
+    auto rest = [&] { return stage.received().substr(seen); };
+    auto open = [&](const char *path, std::string_view first) {
+        stage.connect();
+        stage.send("GET "s + path + upgrade);
+        const std::string end = "\r\n\r\n"s.append(first);
+        stage.until([&] { return holds(stage.received(), "101 Switching") && holds(stage.received(), end); });
+        assert_int_equal(alive, 1);
+        seen = stage.received().size();
+    };
+    auto over = [&](const char *wanted) {
+        stage.until([&] { return stage.client.ended && alive == 0; });
+        assert_string_equal(trace.c_str(), wanted);
+        trace.clear();
+    };
+    open("/echo", "hi there ");
+    stage.send("abc");
+    stage.until([&] { return rest() == "abc"; });
+    raw_client_end_sending(&stage.client);
+    over("opened closed ");
+
+    open("/echo", "hi there ");
+    stage.send("close");
+    over("opened closed behind ");
+
+    open("/echo", "hi there ");
+    stage.send("throw");
+    over("opened closed ");
+
+    open("/function", "");
+    stage.send("x");
+    stage.until([&] { return rest() == "1"; });
+    raw_client_end_sending(&stage.client);
+    over("");
+
+    stage.connect();
+    assert_int_equal(stage.ask("/refused").status, 500); /* the client does not offer it: UVHTTP_EINVAL */
+    assert_int_equal(stage.ask("/echo").status, 426);
+    assert_int_equal(alive, 0);
+    assert_string_equal(trace.c_str(), "");
+
+    open("/echo", "hi there ");
+    stage.server->stop();
+    stage.until([&] { return rest() == "bye"; });
+    raw_client_end_sending(&stage.client);
+    over("opened stopping closed ");
+}
+
+/* ---- setting up ---- */
+
+static void test_the_first_failure_stays(void **)
+{
+    {
+        Server server;
+        assert_false(bool(server.error()));
+        server.get("/a", plain_function).get("/:a/:a", plain_function).get("no slash", plain_function);
+        server.listen("nowhere", 1);
+        assert_true(server.error() == UVHTTP_EROUTE);
+        assert_string_equal(server.where(), "GET /:a/:a");
+        assert_string_equal(server.error().name(), "UVHTTP_EROUTE");
+        assert_true(server.run() == UVHTTP_EROUTE);
+        assert_int_equal(server.port(), 0);
+    }
+    {
+        Server server;
+        server.listen("nowhere", 80);
+        assert_string_equal(server.where(), "nowhere port 80");
+        assert_true(server.run() == UVHTTP_EINVAL);
+    }
+    {
+        Server server;
+        uvhttp::Router group = server.group("wrong");
+        assert_null(group.native());
+        group.get("/", plain_function);
+        assert_string_equal(server.where(), "group wrong");
+        assert_true(server.error() == UVHTTP_EROUTE);
+    }
+    {
+        Server server;
+        server.host("bad host");
+        assert_string_equal(server.where(), "host bad host");
+    }
+    {
+        Server server;
+        server.any("/", plain_function).any("/", plain_function);
+        assert_true(server.error() == UVHTTP_ECONFLICT);
+        assert_string_equal(server.where(), "/");
+    }
+    {
+        Server server;
+        server.files("/", {.root = "/nowhere/at/all"});
+        assert_true(server.error() == UV_ENOENT);
+        assert_string_equal(server.where(), "/nowhere/at/all");
+    }
+    {
+        Server server;
+        server.get(std::string_view("/a\0b", 4), plain_function);
+        assert_true(server.error() == UVHTTP_EINVAL);
+    }
+    {
+        uvhttp::Config config;
+        config->max_connections = 0;
+        std::string said;
+        config.onLog([&said](uvhttp_log_level_t, std::string_view message) { said = message; });
+        Server server(std::move(config));
+        server.listen("127.0.0.1", 0);
+        assert_true(server.error() == UVHTTP_ECONFIG);
+        assert_true(holds(said, "max_connections"));
+    }
+    {
+        const uvhttp::RateLimit wrong({.requests = 0});
+        assert_true(wrong.error() == UVHTTP_ECONFIG);
+        Server server;
+        server.use(wrong);
+        assert_true(server.error() == UVHTTP_ECONFIG);
+        assert_string_equal(server.where(), wrong.message());
+    }
+    {
+        const uvhttp::AccessLog wrong({.path = "/nowhere/at/all"});
+        Server server;
+        server.onFinished(wrong);
+        assert_true(server.error() == UV_ENOENT);
+    }
+}
+
+static void test_a_server_without_memory(void **)
+{
+    out_of_memory = true;
+    uvhttp::Config config;
+    config->allocator = &counted;
+    config.onLog([](uvhttp_log_level_t, std::string_view) {});
+    Server server(std::move(config));
+    server.get("/", plain_function).files("/", {.root = "."}).onStopped([] {}).stopOnSignals();
+    uvhttp::Router group = server.group("/x");
+    group.use([](Response) { return uvhttp::next; }).get("/", plain_function).slash(UVHTTP_SLASH_IGNORE);
+    server.host("h").eachRoute([](const uvhttp_route_info_t &) { fail(); });
+    assert_true(server.error() == UVHTTP_ENOMEM && server.run() == UVHTTP_ENOMEM);
+    assert_string_equal(server.where(), "server");
+    assert_int_equal(server.stats().total_requests, 0);
+    server.stop();
+    out_of_memory = false;
+}
+
+static void test_running_on_a_loop_of_its_own(void **)
+{
+    Server server;
+    server.get("/", [&server](Response res) {
+        server.stop();
+        return res.sendText(200, "last");
+    });
+    int stopped = 0;
+    server.onStopped([&stopped] { stopped++; }).listen("127.0.0.1", 0).listen("127.0.0.1", 0);
+    raw_client client;
+    raw_client_connect(&client, server.port(), 0);
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (client.out_sent < client.out_length)
+        raw_client_step(&client, 0);
+    assert_true(server.run() == 0);
+    while (!client.ended)
+        raw_client_step(&client, 1000);
+    assert_true(holds(client.data, "last"));
+    raw_client_close(&client, false);
+    assert_int_equal(stopped, 1);
+    assert_int_equal(server.stats().total_requests, 1);
+}
+
+static void test_a_server_is_destroyed_when_it_has_stopped(void **)
+{
+    int alive = 0;
+    bool called = false;
+    Stage stage;
+    stage.server->get("/", [guest = Guest(alive)](Response res) { return res.sendText(200, "x"); });
+    stage.server->onStopped([&, guest = Guest(alive)] {
+        stage.server.reset();
+        called = alive > 0; /* what runs now is still there */
+    });
+    stage.listen();
+    assert_answer(stage.ask("/"), 200, "x");
+    stage.server->stop();
+    stage.until([&] { return called; });
+    assert_int_equal(alive, 0);
+}
+
+static void test_hosts_groups_and_lists(void **)
+{
+    Stage stage;
+    stage.server->slash(UVHTTP_SLASH_IGNORE);
+    stage.server->host("a.example").get("/", [](Response res) { return res.sendText(200, "a"); });
+    uvhttp::Router api = stage.server->group("/api").use([](Response res) {
+        Result error = res.setHeader("X-Api", "1");
+        return error ? error : uvhttp::next;
+    });
+    api.group("/v1").post("/x", [](Response res) { return res.sendText(201, "x"); },
+                          {.maxBody = 3, .handlerTimeout = 9, .timeoutStatus = 504});
+    api.patch("/x", plain_function).put("/x", plain_function).del("/x", plain_function);
+    std::string list;
+    stage.server->eachRoute([&list](const uvhttp_route_info_t &route) {
+        list.append(route.method).append(" ").append(route.pattern).append(" ");
+        list.append(std::to_string(route.handler_timeout)).append(";");
+    });
+    assert_string_equal(list.c_str(),
+                        "GET / 0;POST /api/v1/x 9;PATCH /api/x 0;PUT /api/x 0;DELETE /api/x 0;");
+    stage.server->metrics("/metrics");
+    stage.listen();
+    const Answer answer = stage.ask("/api/v1/x/", "", "abc");
+    assert_answer(answer, 201, "x");
+    assert_true(holds(answer.head, "\r\nX-Api: 1\r\n"));
+    assert_int_equal(stage.ask("/api/v1/x", "", "abcd").status, 413);
+    stage.connect();
+    stage.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    assert_answer(stage.answer(), 200, "a");
+    assert_int_equal(stage.ask("/").status, 404);
+    assert_true(holds(stage.ask("/metrics").body, "\nuvhttp_requests_total "));
+}
+
+static void test_modules(void **)
+{
+    const std::string key(32, 'k');
+    uvhttp::CookieSigner signer({key});
+    uvhttp::RateLimit limit({.requests = 2, .seconds = 60, .name = "n"},
+                            [](Request req) { return req.header("Key").value_or(std::string_view()); });
+    uvhttp::SizeLimit size({.maxRequestBody = 3});
+    uvhttp::Files files({.root = UVHTTP_TESTS_DIR "/../examples/site"});
+    uvhttp::Prepared prepared;
+    assert_true(prepared.add("X-Prepared", "yes") == 0);
+    assert_true(files.prewarm("/style.css") == 0);
+    Stage stage;
+    stage.server->group("/limited").use(limit).use(size).any("/", [](Response res) {
+        return res.sendText(200, "x");
+    });
+    stage.server->group("/site").get("/*", files);
+    stage.server->use(uvhttp::bodyEtags());
+    stage.server->get("/set", [&](Response res) {
+        if (Result error = res.setSignedCookie(signer, {.name = "user", .value = "ada", .path = "/"}))
+            return res.sendText(500, error.name());
+        res.usePrepared(prepared);
+        return res.sendText(200, "set");
+    });
+    stage.server->get("/get", [&](Request req, Response res) {
+        auto [error, user] = req.signedCookie(signer, "user");
+        return error ? res.sendText(401, error.name()) : res.sendText(200, user);
+    });
+    stage.listen();
+    const Answer set = stage.ask("/set");
+    if (UVHTTP_TESTS_HTTPS) {
+        assert_true(holds(set.head, "\r\nX-Prepared: yes\r\n") && holds(set.head, "\r\nETag: "));
+        const std::string cookie = set.head.substr(set.head.find("user="));
+        assert_answer(stage.ask("/get", "Cookie: " + cookie.substr(0, cookie.find(';')) + "\r\n"), 200,
+                      "ada");
+        assert_answer(stage.ask("/get", "Cookie: user=x\r\n"), 401, "UVHTTP_ESIGNATURE");
+    } else {
+        assert_true(signer.error() == UVHTTP_ENOTSUP);
+        assert_answer(set, 500, "UVHTTP_ENOTSUP");
+        assert_answer(stage.ask("/get"), 401, "UVHTTP_ENOTSUP");
+    }
+    assert_int_equal(stage.ask("/limited/", "Key: a\r\n").status, 200);
+    assert_int_equal(stage.ask("/limited/", "Key: a\r\n").status, 200);
+    assert_int_equal(stage.ask("/limited/", "Key: a\r\n").status, 429);
+    assert_int_equal(stage.ask("/limited/").status, 200);
+    assert_int_equal(stage.ask("/site/style.css").status, 200);
+    assert_int_equal(stage.ask("/limited/", "Key: b\r\n", "1234").status, 413);
+    assert_true(bool(uvhttp::CookieSigner({"short"}).error()));
+}
+
+/* Whatever allocation fails: there is an answer or an end, and what was given is destroyed. */
+static void test_every_allocation_of_an_exchange_fails(void **)
+{
+    int alive = 0;
+    for (const char *target : {"/later", "/defer", "/up", "/pull", "/stream", "/owned"}) {
+        int fine = 0;
+        for (long left = 0; fine < 3; left++) {
+            Stage stage;
+            stage.server->use([&alive](Request req, Response res) {
+                if (req.attach<Guest>(alive) == nullptr)
+                    return Result(UVHTTP_ENOMEM);
+                Result error =
+                    res.onSend([guest = Guest(alive)](Response out) { return out.setHeader("X", "y"); });
+                return error ? error : uvhttp::next;
+            });
+            stage.server->get("/later", [&alive](Response res) {
+                Later later = res.later([guest = Guest(alive)] {});
+                return later ? later->sendText(200, "x") : Result(UVHTTP_ENOMEM);
+            });
+            stage.server->get("/defer", [&alive](Response res) {
+                return res.defer(
+                    [guest = Guest(alive)] { return 7; },
+                    [guest = Guest(alive)](Response out, int) { return out.sendText(200, "x"); });
+            });
+            stage.server->post("/up",
+                               [&alive](Request req) {
+                                   return req.onBody(
+                                       [guest = Guest(alive)](Response res, std::string_view piece) {
+                                           return piece.empty() ? res.sendText(200, "x") : Result();
+                                       });
+                               },
+                               {.stream = true});
+            stage.server->get("/pull", [&alive](Response res) {
+                return res.sendPulled(200, nullptr,
+                                      [guest = Guest(alive), left = 1](std::span<char> room) mutable {
+                                          room[0] = 'x';
+                                          return static_cast<std::ptrdiff_t>(left-- > 0);
+                                      });
+            });
+            stage.server->get("/stream", [&alive](Response res) {
+                return res.upgrade("echo",
+                                   [guest = Guest(alive)](Stream stream, std::string_view) { stream.end(); });
+            });
+            stage.server->get(
+                "/owned", [](Response res) { return res.sendOwned(200, nullptr, std::string(9000, 'x')); });
+            stage.listen();
+            const bool streams = target == "/stream"s, posts = target == "/up"s;
+            stage.send((posts ? "POST "s : "GET "s)
+                           .append(target)
+                           .append(" HTTP/1.1\r\nHost: h\r\n")
+                           .append(streams ? "Connection: upgrade\r\nUpgrade: echo\r\n\r\nx"
+                                   : posts ? "Content-Length: 3\r\n\r\nabc"
+                                           : "\r\n"));
+            memory_left = left;
+            bool answered = false;
+            stage.until([&] {
+                answered = holds(stage.received(), streams ? "HTTP/1.1 101 " : "HTTP/1.1 200 ");
+                return answered || stage.client.ended || holds(stage.received(), "HTTP/1.1 50");
+            });
+            memory_left = -1;
+            fine += answered;
+            stage.end();
+            assert_int_equal(alive, 0);
+            assert_true(left < 500);
+        }
+    }
+}
+
+int main()
+{
+    uv_replace_allocator(
+        [](std::size_t size) { return count_allocation(std::malloc(size)); },
+        [](void *memory, std::size_t size) { return count_allocation(std::realloc(memory, size)); },
+        [](std::size_t count, std::size_t size) { return count_allocation(std::calloc(count, size)); },
+        std::free);
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_handlers_of_every_form),
+        cmocka_unit_test(test_what_is_captured_lives_as_long_as_the_server),
+        cmocka_unit_test(test_what_an_exchange_is_given_ends_with_it),
+        cmocka_unit_test(test_a_request_allocates_nothing),
+        cmocka_unit_test(test_an_exception_becomes_an_answer),
+        cmocka_unit_test(test_texts_are_what_they_are),
+        cmocka_unit_test(test_a_request_says_everything),
+        cmocka_unit_test(test_multipart),
+        cmocka_unit_test(test_later),
+        cmocka_unit_test(test_deferred_work),
+        cmocka_unit_test(test_blocking_handlers),
+        cmocka_unit_test(test_bodies_trailers_and_events),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_the_first_failure_stays),
+        cmocka_unit_test(test_a_server_without_memory),
+        cmocka_unit_test(test_running_on_a_loop_of_its_own),
+        cmocka_unit_test(test_a_server_is_destroyed_when_it_has_stopped),
+        cmocka_unit_test(test_hosts_groups_and_lists),
+        cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_every_allocation_of_an_exchange_fails),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
