@@ -1,4 +1,5 @@
-/* Handlers that block, in what only a test with the loop in its hands can bring about: memory that runs out while one waits for room, and answers that cannot be completed. */
+/* Handlers that block, in what only a test with the loop in its hands can bring about: memory that runs out while one waits for room, letters that come
+ * when a worker is about to end, and answers that cannot be completed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -8,8 +9,12 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
+#include "platform/socket.h"
+#include "server/accept.h"
 #include "server/exchange.h"
 #include "server/server.h"
 #include "support/stage.h"
@@ -253,6 +258,57 @@ static void its_stream_of_events_has_heartbeats(void **state)
     assert_true(had_one);
 }
 
+/* ---- the last letters ---- */
+
+static int handed_over = -1;
+
+/* As another worker does that has accepted a connection and not yet been told to stop. */
+static void hand_over(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    (void)arg;
+    assert_int_equal(uvh_accept_take(&uvh_server_of(server)->workers[worker], handed_over), 0);
+}
+
+static void post_hand_over(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    (void)arg;
+    assert_int_equal(uvhttp_server_post(server, worker, hand_over, NULL), 0);
+}
+
+/* Read while the server stops; its own letter is then the very last one that is taken. */
+static void post_last_but_one(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    (void)arg;
+    uvhttp_server_stop(server);
+    assert_int_equal(uvhttp_server_post(server, worker, post_hand_over, NULL), 0);
+}
+
+static void a_connection_that_comes_last_is_served_all_the_same(void **state)
+{
+    static const char request[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    char answer[1024] = "";
+    int pair[2];
+    (void)state;
+    begin();
+    raw_client_close(&client, false);
+    stage_turns(&stage, 5);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    handed_over = pair[0];
+    assert_int_equal(uvh_socket_make_ours(handed_over), 0);
+    assert_int_equal(send(pair[1], request, strlen(request), 0), (ssize_t)strlen(request));
+    assert_int_equal(uvhttp_server_post(stage.server, 0, post_last_but_one, NULL), 0);
+    ssize_t size = -1;
+    for (int turn = 0; turn < 2000 && size < 0; turn++) {
+        stage_wait(&stage);
+        size = recv(pair[1], answer, sizeof(answer) - 1, MSG_DONTWAIT);
+    }
+    assert_true(size > 0);
+    assert_memory_equal(answer, "HTTP/1.1 200", 12);
+    close(pair[1]);
+    client.socket = -1;
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_body_above_the_handlers_own_limit_ends_the_connection),
         cmocka_unit_test(a_connection_that_breaks_when_there_is_room_is_told_once),
         cmocka_unit_test(its_stream_of_events_has_heartbeats),
+        cmocka_unit_test(a_connection_that_comes_last_is_served_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
