@@ -203,6 +203,8 @@ static void process(struct uvh_conn *conn, struct span span)
         used += (uint32_t)taken;
     }
     conn->corked = false;
+    if (conn->rx == UVH_RX_STREAM && conn->close_after) /* it has ended: what still comes is thrown away */
+        used = span.length;
     if (used < span.length && conn->close_after)
         conn->unread = true;
     bool pinned = pin_head(conn, span.buffer);
