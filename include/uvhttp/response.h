@@ -143,7 +143,7 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *respo
 UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *response);
 
 /* In a uvhttp_send_cb: has these bytes sent instead of the body, which is released; they are copied. Content-Type stays what it is until it is
- * changed. Errors: UVHTTP_EINVAL (anywhere else, or the body comes in pieces), UVHTTP_ENOMEM. */
+ * changed. Errors: UVHTTP_EINVAL (anywhere else, the body comes in pieces, or this is the 101 of an upgrade, whose status stays as well), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size);
 
 /* Lets the body of this response have at most that many bytes; of several limits the smallest counts. A sending call that would begin a larger one

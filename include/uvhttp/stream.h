@@ -38,7 +38,8 @@ UVHTTP_EXPORT bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request
 /* Sends 101 with Upgrade, Connection and the fields set so far, and hands over the connection. `*events` is copied. The exchange is
  * over then (uvhttp_server_on_finished is told); from the next turn on, or when the handler has returned, bytes are delivered. Writing is
  * possible at once. Errors: those of sending; UVHTTP_EINVAL (the client does not offer the protocol, a callback is missing, or the request's
- * body has not been read), UVHTTP_ESTOPPED (the server stops: 503 is the answer to give, and what a handler that returns this gives). Then `*stream` is NULL. */
+ * body has not been read), UVHTTP_ESTOPPED (the server stops: 503 is the answer to give, and what a handler that returns this gives). Then `*stream` is NULL,
+ * and no callback runs. */
 UVHTTP_EXPORT int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
                                           const uvhttp_stream_events_t *events, void *arg,
                                           uvhttp_stream_t **stream);
@@ -54,7 +55,7 @@ UVHTTP_EXPORT int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhtt
 /* Bytes taken and not given to the system yet. */
 UVHTTP_EXPORT size_t uvhttp_stream_pending(const uvhttp_stream_t *stream);
 
-/* How many bytes may wait before write refuses more: the limit write_backlog unless set here. */
+/* How many bytes may wait before write refuses more: the limit write_backlog unless set here, and at most 1 GiB. */
 UVHTTP_EXPORT void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes);
 
 /* Stops reading, so that the client's sending comes to a halt, and goes on. Both may be called twice. A client that vanishes meanwhile is

@@ -131,7 +131,8 @@ int uvhttp_response_set_status(uvhttp_response_t *response, int status)
     int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
-    if (status < 200 || status > 599)
+    bool upgrades = response->sending && response->body.source == UVH_BODY_STREAM;
+    if (status < 200 || status > 599 || upgrades)
         return UVHTTP_EINVAL;
     response->status = (uint16_t)status;
     return 0;
@@ -256,7 +257,8 @@ uint64_t uvhttp_response_body_length(const uvhttp_response_t *response)
 
 int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size)
 {
-    if (!response->sending || response->body.source == UVH_BODY_PIECES)
+    if (!response->sending || response->body.source == UVH_BODY_PIECES ||
+        response->body.source == UVH_BODY_STREAM)
         return UVHTTP_EINVAL;
     char *copy = uvh_arena_copy(response->arena, data, size);
     if (copy == NULL)

@@ -59,6 +59,13 @@ struct uvh_letter *uvh_inbox_shut(struct uvh_inbox *inbox)
     return take(inbox, true);
 }
 
+void uvh_inbox_reopen(struct uvh_inbox *inbox)
+{
+    uv_mutex_lock(&inbox->lock);
+    inbox->shut = false;
+    uv_mutex_unlock(&inbox->lock);
+}
+
 void uvh_inbox_release(struct uvh_inbox *inbox)
 {
     uv_mutex_destroy(&inbox->lock);

@@ -40,6 +40,9 @@ struct uvh_letter *uvh_inbox_take(struct uvh_inbox *inbox);
 /* Takes the last letters; from now on none goes in. May be called again. */
 struct uvh_letter *uvh_inbox_shut(struct uvh_inbox *inbox);
 
+/* Letters go in again, since what the last ones said is not the end. */
+void uvh_inbox_reopen(struct uvh_inbox *inbox);
+
 /* Shut, and its handle closed: gives back the lock. Other threads may have to be told by then that it is shut, so it comes with the memory. */
 void uvh_inbox_release(struct uvh_inbox *inbox);
 

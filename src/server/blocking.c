@@ -18,6 +18,7 @@ enum want {
     WANT_BEGIN,   /* the head of a response in pieces */
     WANT_WRITE,   /* a piece */
     WANT_END,     /* the end of it */
+    WANT_ABANDON, /* it cannot be completed */
     WANT_INTERIM, /* early hints */
     WANT_FINISH,  /* the handler has returned */
 };
@@ -29,7 +30,7 @@ struct job {
     struct uvh_exchange
         shadow; /* the thread's; the loop looks at it only while the thread waits or is done */
     struct uvh_arena_pool blocks;
-    uvhttp_prepared_t prepared;
+    const uvhttp_prepared_t *prepared;     /* the copy of what was used last */
     struct uvh_connection_data connection; /* what the connection has, to be read only */
     struct uvh_connection_data *connection_data;
     atomic_bool gone; /* the real response is over */
@@ -64,14 +65,19 @@ static int keep_fields(struct uvh_exchange *shadow)
     const char *type = response->content_type;
     if (type != NULL && (response->content_type = uvh_arena_copy(&shadow->arena, type, strlen(type))) == NULL)
         return UVHTTP_ENOMEM;
-    if (response->prepared == NULL || response->prepared == &job->prepared)
+    if (response->prepared == NULL || response->prepared == job->prepared)
         return 0;
-    job->prepared = *response->prepared;
-    response->prepared = &job->prepared;
-    struct uvh_bytes *lines = &job->prepared.lines;
-    if (lines->length > 0)
-        lines->data = uvh_arena_copy(&shadow->arena, lines->data, lines->length);
-    return lines->length > 0 && lines->data == NULL ? UVHTTP_ENOMEM : 0;
+    /* A new one each time: the loop may be looking at the one before. */
+    uvhttp_prepared_t *copy = uvh_arena_alloc(&shadow->arena, sizeof(*copy));
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    *copy = *response->prepared;
+    if (copy->lines.length > 0)
+        copy->lines.data = uvh_arena_copy(&shadow->arena, copy->lines.data, copy->lines.length);
+    if (copy->lines.length > 0 && copy->lines.data == NULL)
+        return UVHTTP_ENOMEM;
+    response->prepared = job->prepared = copy;
+    return 0;
 }
 
 /* It leaves when the handler has returned. */
@@ -96,7 +102,10 @@ static int begin(struct uvh_exchange *shadow)
 static int write_piece(struct uvh_exchange *shadow, uvhttp_slice_t piece)
 {
     job_of(shadow)->piece = piece;
-    return ask_loop(shadow, WANT_WRITE);
+    int err = ask_loop(shadow, WANT_WRITE);
+    if (err == UVHTTP_EGONE)
+        shadow->response.state = UVH_RESPONSE_GONE;
+    return err;
 }
 
 static int end(struct uvh_exchange *shadow)
@@ -106,10 +115,17 @@ static int end(struct uvh_exchange *shadow)
     return err;
 }
 
+static void abandon(struct uvh_exchange *shadow)
+{
+    ask_loop(shadow, WANT_ABANDON);
+    shadow->response.state = UVH_RESPONSE_GONE;
+}
+
 static int interim(struct uvh_exchange *shadow, int status)
 {
     (void)status; /* there is one */
-    return ask_loop(shadow, WANT_INTERIM);
+    int err = keep_fields(shadow);
+    return err != 0 ? err : ask_loop(shadow, WANT_INTERIM);
 }
 
 /* A piece that does not fit waits, and its thread with it. */
@@ -152,6 +168,7 @@ static const struct uvh_protocol shadow_protocol = {
     .end = end,
     .interim = interim,
     .pause_body = do_nothing,
+    .abandon = abandon,
     .peer = peer,
     .connection_data = connection_data,
 };
@@ -214,18 +231,22 @@ static int send_whole(struct job *job)
     return uvh_send(&job->real->response, given->status, given->content_type, &body);
 }
 
+/* False when the piece has to wait for room: on_room or on_gone tells the thread then. */
+static bool take_piece(struct job *job)
+{
+    job->waits_for_room = false; /* the connection may break here, and the thread is told once */
+    job->result = uvhttp_response_write(&job->real->response, job->piece.base, job->piece.length);
+    job->waits_for_room = job->result == UVHTTP_EFULL && !atomic_load(&job->gone);
+    return !job->waits_for_room;
+}
+
 /* There is room again for the piece that was refused. */
 static int on_room(uvhttp_response_t *response, void *arg)
 {
     struct job *job = arg;
-    if (!job->waits_for_room)
-        return 0;
-    int err = uvhttp_response_write(response, job->piece.base, job->piece.length);
-    if (err == UVHTTP_EFULL)
-        return 0;
-    job->waits_for_room = false;
-    job->result = err;
-    uv_sem_post(&job->told);
+    (void)response;
+    if (job->waits_for_room && take_piece(job))
+        uv_sem_post(&job->told);
     return 0;
 }
 
@@ -236,6 +257,7 @@ static int begin_pieces(struct job *job)
     int err = hand_over_fields(job);
     if (err != 0)
         return err;
+    response->heartbeat = given->heartbeat;
     uvhttp_response_on_drain(response, on_room, job);
     return uvhttp_response_begin(response, given->status, given->content_type, given->body.size);
 }
@@ -276,13 +298,15 @@ static void read_letter(struct uvh_letter *letter, void *reader)
         job->result = begin_pieces(job);
         break;
     case WANT_WRITE:
-        job->result = uvhttp_response_write(response, job->piece.base, job->piece.length);
-        job->waits_for_room = job->result == UVHTTP_EFULL;
-        if (job->waits_for_room)
+        if (!take_piece(job))
             return;
         break;
     case WANT_END:
         job->result = end_pieces(job);
+        break;
+    case WANT_ABANDON:
+        if (response->state == UVH_RESPONSE_BEGUN)
+            job->real->protocol->abandon(job->real);
         break;
     case WANT_INTERIM:
         job->result = hand_over_fields(job);
@@ -398,7 +422,9 @@ static int prepare(struct job *job)
     shadow->response.prepared = real->response.prepared;
     shadow->response.gone = &job->gone;
     int err = copy_request(shadow, real);
-    return err != 0 ? err : copy_list(&shadow->arena, &shadow->response.headers, &real->response.headers);
+    if (err == 0)
+        err = copy_list(&shadow->arena, &shadow->response.headers, &real->response.headers);
+    return err != 0 ? err : copy_list(&shadow->arena, &shadow->response.trailers, &real->response.trailers);
 }
 
 int uvh_blocking_start(struct uvh_exchange *exchange)

@@ -286,13 +286,24 @@ bool uvh_conn_takes_bytes(const struct uvh_conn *conn)
     return conn->rx == UVH_RX_BODY && !conn->exchange->base.request.body_paused;
 }
 
+static void see_to_kept(struct uvh_conn *conn)
+{
+    bool end_is_news = conn->peer_ended && (conn->stream == NULL || !conn->stream->end_told);
+    if (uvh_conn_takes_bytes(conn) && (conn->in.length > 0 || end_is_news))
+        resume_later(conn);
+}
+
 void uvh_conn_proceed(struct uvh_conn *conn)
 {
     uvh_conn_close_if_done(conn);
     uvh_conn_settle(conn, true);
-    bool end_is_news = conn->peer_ended && (conn->stream == NULL || !conn->stream->end_told);
-    if (uvh_conn_takes_bytes(conn) && (conn->in.length > 0 || end_is_news))
-        resume_later(conn);
+    see_to_kept(conn);
+}
+
+void uvh_conn_read_on(struct uvh_conn *conn)
+{
+    uvh_conn_settle(conn, false);
+    see_to_kept(conn);
 }
 
 void uvh_conn_continue(struct uvh_conn *conn)

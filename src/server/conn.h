@@ -101,6 +101,9 @@ bool uvh_conn_takes_bytes(const struct uvh_conn *conn);
 /* Something was sent outside of reading: closes, or settles and sees to what has been received meanwhile. */
 void uvh_conn_proceed(struct uvh_conn *conn);
 
+/* Somebody takes bytes again: the same without the news that the client has taken some, so a write timeout goes on. */
+void uvh_conn_read_on(struct uvh_conn *conn);
+
 /* Tells who was refused a piece, when everything has left meanwhile. False when nobody waits for that. */
 bool uvh_conn_tell_drained(struct uvh_conn *conn);
 

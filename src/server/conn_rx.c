@@ -42,15 +42,17 @@ static void keep_rest(struct uvh_conn *conn, struct span span, uint32_t used, bo
     uvh_buffer_unref(buffer);
 }
 
-/* Without memory for an exchange there is still this much to say. */
+/* Without memory for an exchange there is still this much to say, unless it would stand in the middle of something else. */
 static void refuse_without_memory(struct uvh_conn *conn)
 {
     static const char answer[] =
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    bool heard = conn->stream == NULL &&
+                 (conn->exchange == NULL || conn->exchange->base.response.state == UVH_RESPONSE_OPEN);
     uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "request refused: %s",
                    uvhttp_strerror(UVHTTP_ENOMEM));
     /* Answers to earlier requests first. */
-    if (uvh_conn_tx_flush(conn) == 0 && conn->tx == UVH_TX_IDLE)
+    if (heard && uvh_conn_tx_flush(conn) == 0 && conn->tx == UVH_TX_IDLE)
         uvh_socket_send(conn->watch.socket, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, false);
     uvh_conn_close(conn);
 }
@@ -203,6 +205,8 @@ static void process(struct uvh_conn *conn, struct span span)
         used += (uint32_t)taken;
     }
     conn->corked = false;
+    if (conn->rx == UVH_RX_STREAM && conn->close_after) /* it has ended: what still comes is thrown away */
+        used = span.length;
     if (used < span.length && conn->close_after)
         conn->unread = true;
     bool pinned = pin_head(conn, span.buffer);
@@ -251,6 +255,9 @@ static void tell_stream_end(struct uvh_conn *conn)
 static void peer_has_ended(struct uvh_conn *conn)
 {
     conn->peer_ended = true;
+    /* What was kept comes before the end; uvh_conn_rx_kept sees to both. */
+    if (conn->timeout_class == UVH_TIMEOUT_RESUME && conn->in.length > 0)
+        return;
     if (conn->rx == UVH_RX_STREAM) {
         tell_stream_end(conn);
         return;

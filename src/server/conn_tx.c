@@ -138,12 +138,16 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
         out += uvh_h1_encode_number(out, response->body.size);
         out = PUT(out, "\r\n");
     }
-    if (says_upgrade(response)) /* RFC 9110 section 7.8: Connection names it */
-        out = keep_alive ? PUT(out, "Connection: Upgrade\r\n") : PUT(out, "Connection: Upgrade, close\r\n");
-    else if (!keep_alive)
-        out = PUT(out, "Connection: close\r\n");
-    else if (exchange->base.request.head->minor_version == 0)
-        out = PUT(out, "Connection: keep-alive\r\n");
+    bool old_client = exchange->base.request.head->minor_version == 0; /* for whom closing is the usual */
+    bool upgrade = says_upgrade(response); /* RFC 9110 section 7.8: Connection names it */
+    if (upgrade || !keep_alive || old_client)
+        out = PUT(out, "Connection: ");
+    if (upgrade)
+        out = !keep_alive || old_client ? PUT(out, "Upgrade, ") : PUT(out, "Upgrade\r\n");
+    if (!keep_alive)
+        out = PUT(out, "close\r\n");
+    else if (old_client)
+        out = PUT(out, "keep-alive\r\n");
     return PUT(out, "\r\n");
 }
 

@@ -2,6 +2,7 @@
  * protocol's matter; here stands who may do what when. */
 #include <uvhttp/error.h>
 
+#include "server/blocking.h"
 #include "server/send.h"
 #include "server/server.h"
 
@@ -98,8 +99,9 @@ static int pump(uvhttp_response_t *response, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_pull *source = arg;
+    bool blocks = uvh_blocking_is(exchange); /* then nobody else waits for this thread */
     char buffer[PULL_SIZE];
-    for (int i = 0; i < PULLS_PER_TURN && exchange->protocol->has_room(exchange); i++) {
+    for (unsigned i = 0; (blocks || i < PULLS_PER_TURN) && exchange->protocol->has_room(exchange); i++) {
         size_t length = 0;
         source->resumed = false;
         int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);

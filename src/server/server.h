@@ -71,7 +71,7 @@ struct uvh_server {
     char apart[UVH_CACHE_LINE]; /* what changes with every connection is not to slow down what is above */
     atomic_size_t open_connections;
     atomic_size_t threads_left; /* started and not at their end */
-    atomic_bool stop_asked;     /* by uvhttp_server_stop, for the first worker to see */
+    atomic_uint stops_asked;    /* by uvhttp_server_stop, for the first worker to see */
     char apart_again[UVH_CACHE_LINE];
 };
 

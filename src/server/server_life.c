@@ -72,7 +72,10 @@ void uvh_server_stop(struct uvh_server *server)
 
 void uvh_server_woken(struct uvh_server *server)
 {
-    if (atomic_exchange(&server->stop_asked, false))
+    unsigned asked = atomic_exchange(&server->stops_asked, 0);
+    if (asked > 0)
+        uvh_server_stop(server);
+    if (asked > 1) /* before this thread has looked */
         uvh_server_stop(server);
 }
 
@@ -83,7 +86,7 @@ void uvhttp_server_stop(uvhttp_server_t *view)
     struct uvh_server *server = uvh_server_of(view);
     if (server->life == UVH_SERVER_NEW)
         return;
-    atomic_store(&server->stop_asked, true);
+    atomic_fetch_add(&server->stops_asked, 1);
     uv_async_send(
         &server->workers[0].inbox.wake); /* without the inbox's lock, so in a signal's handler too */
 }

@@ -43,6 +43,10 @@ void uvh_stream_closed(struct uvhttp_stream *stream)
 {
     const uvhttp_allocator_t *allocator = stream->conn->worker->server->allocator;
     uvh_list_remove(&stream->link);
+    if (stream->starting) { /* nobody knows it yet */
+        stream->conn = NULL;
+        return;
+    }
     stream->events.closed(stream, stream->arg);
     uvh_free(allocator, stream);
 }
@@ -105,17 +109,24 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
     stream->events = *events;
     stream->arg = arg;
     stream->backlog = server->config.write_backlog;
+    stream->starting = true;
+    uvh_exchange_hold(exchange); /* for what is taken back */
     err = uvhttp_response_set_header(response, "Upgrade", protocol);
     if (err == 0) {
         response->stream = stream;
         err = uvh_send(response, 101, NULL, &(struct uvh_body){.source = UVH_BODY_STREAM, .descriptor = -1});
     }
-    if (err != 0) {
-        response->stream = NULL;
+    response->stream = NULL;
+    if (err != 0)
         uvhttp_response_remove_header(response, "Upgrade");
+    uvh_exchange_let_go(exchange);
+    if (err == 0 && stream->conn == NULL) /* the client had gone, as sending has found out */
+        err = UVHTTP_EGONE;
+    if (err != 0) {
         uvh_free(server->allocator, stream);
         return err;
     }
+    stream->starting = false;
     *out = stream;
     return 0;
 }
@@ -175,7 +186,7 @@ size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)
 
 void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes)
 {
-    stream->backlog = bytes;
+    stream->backlog = bytes < most_bytes ? bytes : most_bytes;
 }
 
 void uvhttp_stream_pause(uvhttp_stream_t *stream)
@@ -191,7 +202,7 @@ void uvhttp_stream_resume(uvhttp_stream_t *stream)
         return;
     stream->paused = false;
     if (!stream->conn->corked)
-        uvh_conn_proceed(stream->conn);
+        uvh_conn_read_on(stream->conn);
 }
 
 /* ---- the end ---- */

@@ -18,6 +18,7 @@ struct uvhttp_stream {
     uvhttp_stream_events_t events;
     void *arg;
     size_t backlog; /* bytes that may wait */
+    bool starting;  /* uvhttp_response_upgrade has not returned */
     bool paused;
     bool end_told;    /* that the client has ended its side */
     bool wants_drain; /* a write was refused */

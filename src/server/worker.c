@@ -119,6 +119,8 @@ void uvh_worker_obey(struct uvh_worker *worker)
 static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *letters)
 {
     read_letters(worker, letters);
+    if (worker->connection_count > 0) /* before it has a request, which may have to be told something */
+        uvh_inbox_reopen(&worker->inbox);
     drain_idle(worker);
     if (atomic_load(&worker->ordered) >= UVH_WORKER_END)
         end_connections(worker);

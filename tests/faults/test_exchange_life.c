@@ -305,6 +305,22 @@ static void stopping_twice_ends_what_waits(void **state)
     assert_int_equal(aborts, 1);
 }
 
+/* Both calls come before the loop has seen the first. */
+static void stopping_twice_in_one_turn_ends_what_waits(void **state)
+{
+    (void)state;
+    begin();
+    ask(&client, "/never");
+    stage_drive(&stage, &client, 100, is_waiting, NULL);
+    stop();
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 50);
+    assert_int_equal(stopped, 1);
+    assert_int_equal(aborts, 1);
+    stage_drive_to_end(&stage, &client, 100);
+    end();
+}
+
 static void signals_stop_and_the_second_one_at_once(void **state)
 {
     (void)state;
@@ -501,6 +517,7 @@ int main(void)
         cmocka_unit_test(freeing_with_a_job_at_work_waits_for_it),
         cmocka_unit_test(stopping_lets_what_waits_finish),
         cmocka_unit_test(stopping_twice_ends_what_waits),
+        cmocka_unit_test(stopping_twice_in_one_turn_ends_what_waits),
         cmocka_unit_test(signals_stop_and_the_second_one_at_once),
         cmocka_unit_test(abort_is_told_once_when_the_client_resets),
         cmocka_unit_test(abort_is_not_told_once_it_is_answered),

@@ -89,6 +89,11 @@ def test_http_1_0_cannot_offer_it(server):
         connection.send(offer(version="HTTP/1.0"))
         response = connection.response()
         assert response.status == 426 and response.says_close()
+    with server.connect() as connection:
+        connection.send(offer("/echo-stream", "Connection: keep-alive", version="HTTP/1.0"))
+        response = connection.response()
+        assert (response.status, response.get("Connection")) == (426, "Upgrade, keep-alive")
+        assert connection.ask().status == 200
 
 
 @pytest.mark.parametrize("lines", [("Connection: keep-alive, Upgrade", "Upgrade: h2c, echo/1"),
