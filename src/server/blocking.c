@@ -19,6 +19,7 @@ enum want {
     WANT_WRITE,   /* a piece */
     WANT_END,     /* the end of it */
     WANT_INTERIM, /* early hints */
+    WANT_ABANDON, /* the client must not take what it has for the whole */
     WANT_FINISH,  /* the handler has returned */
 };
 
@@ -96,7 +97,10 @@ static int begin(struct uvh_exchange *shadow)
 static int write_piece(struct uvh_exchange *shadow, uvhttp_slice_t piece)
 {
     job_of(shadow)->piece = piece;
-    return ask_loop(shadow, WANT_WRITE);
+    int err = ask_loop(shadow, WANT_WRITE);
+    if (err == UVHTTP_EGONE)
+        shadow->response.state = UVH_RESPONSE_GONE;
+    return err;
 }
 
 static int end(struct uvh_exchange *shadow)
@@ -110,6 +114,12 @@ static int interim(struct uvh_exchange *shadow, int status)
 {
     (void)status; /* there is one */
     return ask_loop(shadow, WANT_INTERIM);
+}
+
+static void abandon(struct uvh_exchange *shadow)
+{
+    ask_loop(shadow, WANT_ABANDON);
+    shadow->response.state = UVH_RESPONSE_GONE;
 }
 
 /* A piece that does not fit waits, and its thread with it. */
@@ -152,6 +162,7 @@ static const struct uvh_protocol shadow_protocol = {
     .end = end,
     .interim = interim,
     .pause_body = do_nothing,
+    .abandon = abandon,
     .peer = peer,
     .connection_data = connection_data,
 };
@@ -237,6 +248,7 @@ static int begin_pieces(struct job *job)
     if (err != 0)
         return err;
     uvhttp_response_on_drain(response, on_room, job);
+    response->heartbeat = given->heartbeat;
     return uvhttp_response_begin(response, given->status, given->content_type, given->body.size);
 }
 
@@ -247,13 +259,20 @@ static int end_pieces(struct job *job)
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
+static void abandon_pieces(struct job *job)
+{
+    if (job->real->response.state == UVH_RESPONSE_BEGUN)
+        job->real->protocol->abandon(job->real);
+}
+
 static void finish(struct job *job)
 {
     struct uvh_exchange *real = job->real;
     unsigned char state = job->shadow.response.state;
     int result = job->result;
     if (!uvhttp_response_open(&real->response)) {
-        if (state == UVH_RESPONSE_BEGUN && result >= 0)
+        bool ended = state == UVH_RESPONSE_SENT || real->response.state != UVH_RESPONSE_BEGUN;
+        if (!ended && result >= 0)
             result = UVHTTP_EINVAL; /* begun and not ended: the client must not take it for the whole */
     } else if (state == UVH_RESPONSE_SENT) {
         int err = send_whole(job);
@@ -288,6 +307,9 @@ static void read_letter(struct uvh_letter *letter, void *reader)
         job->result = hand_over_fields(job);
         if (job->result == 0)
             job->result = uvhttp_response_send_early_hints(response);
+        break;
+    case WANT_ABANDON:
+        abandon_pieces(job);
         break;
     case WANT_FINISH:
         finish(job);

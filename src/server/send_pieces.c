@@ -2,6 +2,7 @@
  * protocol's matter; here stands who may do what when. */
 #include <uvhttp/error.h>
 
+#include "server/blocking.h"
 #include "server/send.h"
 #include "server/server.h"
 
@@ -93,13 +94,14 @@ int uvhttp_response_send_early_hints(uvhttp_response_t *response)
     return err;
 }
 
-/* Asks as long as there is room; on_drain of a response that is pulled. */
+/* Asks as long as there is room; on_drain of a response that is pulled. A handler that blocks keeps nobody waiting, and goes on to the end. */
 static int pump(uvhttp_response_t *response, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_pull *source = arg;
     char buffer[PULL_SIZE];
-    for (int i = 0; i < PULLS_PER_TURN && exchange->protocol->has_room(exchange); i++) {
+    bool blocks = uvh_blocking_is(exchange);
+    for (int i = 0; (blocks || i < PULLS_PER_TURN) && exchange->protocol->has_room(exchange); i++) {
         size_t length = 0;
         source->resumed = false;
         int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);
