@@ -44,6 +44,21 @@ static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
 }
 
+/* A unix socket without '/' or '@' in front is one below the configuration's folder, like every path. */
+static bool read_address(struct uvh_config_reader *reader, const char *text, struct uvh_address *address)
+{
+    if (!uvh_address_parse(text, strlen(text), address))
+        return false;
+    const char *path = uvh_address_path(address);
+    if (path == NULL || *path == '@')
+        return true;
+    path = uvh_config_below_folder(reader, text + strlen(UVH_ADDRESS_UNIX));
+    if (path == NULL)
+        return false;
+    int length = snprintf(address->host, sizeof(address->host), UVH_ADDRESS_UNIX "%s", path);
+    return length < (int)sizeof(address->host);
+}
+
 static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
 {
     struct uvh_setup *setup = into;
@@ -58,10 +73,11 @@ static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
     for (size_t i = 0; i < list.count; i++) {
         const char *text = list.items[i].text;
-        if (!uvh_address_parse(text, strlen(text), &setup->listen[i]))
+        if (!read_address(reader, text, &setup->listen[i]))
             uvh_problems_add(reader->problems, list.items[i].mark,
                              "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                             "brackets or localhost, each with or without :PORT (0 to 65535)",
+                             "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH "
+                             "with a path of at most 107 bytes",
                              text);
     }
     setup->listen_count = list.count;

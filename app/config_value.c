@@ -229,6 +229,11 @@ const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_y
         refuse_kind(reader, value, "a path");
         return NULL;
     }
+    return uvh_config_below_folder(reader, text);
+}
+
+const char *uvh_config_below_folder(struct uvh_config_reader *reader, const char *text)
+{
     if (*text == '/' || *reader->folder == '\0')
         return text;
     size_t size = strlen(reader->folder) + strlen(text) + 2;

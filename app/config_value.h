@@ -59,6 +59,9 @@ int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml
 /* A path of the file system, from the configuration's folder on when it is relative; NULL, with a problem, for none. */
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
+/* The path of a text that is not empty; NULL, with a problem, when there is no memory for it. */
+const char *uvh_config_below_folder(struct uvh_config_reader *reader, const char *text);
+
 /* Zeroed memory that lives as long as the file; NULL, with a problem, when there is none. */
 void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t size);
 

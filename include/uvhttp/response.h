@@ -132,8 +132,8 @@ UVHTTP_EXPORT int uvhttp_response_send_early_hints(uvhttp_response_t *response);
 /* Called once for the response just before it leaves, whoever sends it: a handler, a middleware, or the server (404, 413, 500, ...), if it was
  * set until then. Status and fields may be read and changed; of a body that is sent in one piece from memory the bytes can be seen. For
  * middleware that works behind the handler. Called in the opposite order of setting, so that what was set first has the last word. A
- * negative result makes the sending call fail with it. When that failure is answered with 500 or 503, they are called for that as
- * well. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM. */
+ * negative result makes the sending call fail with it. When a sending call fails, what they have done to status and fields is undone, and they are
+ * called for the answer that is sent instead, also the server's own 500 or 503. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM. */
 typedef int (*uvhttp_send_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_on_send(uvhttp_response_t *response, uvhttp_send_cb send, void *arg);
 

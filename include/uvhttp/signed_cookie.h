@@ -36,7 +36,7 @@ typedef struct uvhttp_cookie_signer_config {
 } uvhttp_cookie_signer_config_t;
 
 /* 0 and the signer in `*signer`, or with `*signer` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field, value
- * and range, never a key (`message` may be NULL with 0); UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */
+ * and range, never a key (`message` may be NULL with 0); UVHTTP_EINVAL (no config or keys); UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
                                            const uvhttp_cookie_signer_config_t *config, char *message,
                                            size_t size);
@@ -46,7 +46,7 @@ UVHTTP_EXPORT void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer);
 
 /* Adds a Set-Cookie field whose value is signed. cookie->value is what the server gets back, any text; it is valid as long as the browser is to keep
  * it (max_age, or else expires), or for ever when that is until the browser ends. Errors: those of uvhttp_response_set_cookie (UVHTTP_EHEADER also when
- * it becomes larger than browsers take, about 3,000 bytes of value), UVHTTP_EINVAL (no name, name or value are longer than 256 resp. 4,096 bytes). */
+ * it becomes larger than browsers take, about 3,000 bytes of value), UVHTTP_EINVAL (no signer or name, name or value are longer than 256 resp. 4,096 bytes). */
 UVHTTP_EXPORT int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
                                                     const uvhttp_cookie_signer_t *signer,
                                                     const uvhttp_cookie_t *cookie);
@@ -62,14 +62,14 @@ UVHTTP_EXPORT int uvhttp_request_signed_cookie(uvhttp_request_t *request,
 /* Room for the signed text of `length` bytes, its NUL included. */
 #define UVHTTP_SIGNED_SIZE(length) (((length) + 40) / 3 * 4 + 5)
 
-/* Writes the signed text and a NUL to `out`, its length without the NUL to `*length`. `expires` is Unix time in seconds, 0 for never. Errors: UVHTTP_EINVAL (no name,
+/* Writes the signed text and a NUL to `out`, its length without the NUL to `*length`. `expires` is Unix time in seconds, 0 for never. Errors: UVHTTP_EINVAL (no signer or name,
  * name or value are longer than 256 resp. 4,096 bytes, `expires` is negative, `size` is less than UVHTTP_SIGNED_SIZE(value.length)), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name,
                                      uvhttp_slice_t value, int64_t expires, char *out, size_t size,
                                      size_t *length);
 
 /* Writes the value and a NUL to `out` and its length to `*length`, if `text` was signed under that name and has not expired at `now` (Unix time in seconds). Takes the same time
- * wherever a wrong code differs. Errors: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, UVHTTP_EINVAL (no name, or `size` is not larger than text.length), UVHTTP_ENOMEM. */
+ * wherever a wrong code differs. Errors: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, UVHTTP_EINVAL (no signer or name, or `size` is not larger than text.length), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
                                        uvhttp_slice_t text, int64_t now, char *out, size_t size,
                                        size_t *length);

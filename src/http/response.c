@@ -121,6 +121,21 @@ void uvh_response_forget(struct uvhttp_response *response)
     response->body_limit = UINT64_MAX;
 }
 
+int uvh_response_own_headers(struct uvhttp_response *response)
+{
+    struct uvh_header_list *list = &response->headers;
+    if (list->count == 0) { /* the next field begins one */
+        list->capacity = 0;
+        return 0;
+    }
+    struct uvh_header *items = uvh_arena_alloc(response->arena, list->capacity * sizeof(*items));
+    if (items == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(items, list->items, list->count * sizeof(*items));
+    list->items = items;
+    return 0;
+}
+
 bool uvh_response_is_bodiless(int status)
 {
     return status == 204 || status == 304 || status < 200;

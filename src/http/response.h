@@ -93,6 +93,9 @@ int uvh_response_check_open(const struct uvhttp_response *response);
 /* Begins anew for an answer of the server's own: what a handler set for its own is gone. */
 void uvh_response_forget(struct uvhttp_response *response);
 
+/* Gives the fields a list of their own, so that a copy made of the struct before stays as it is. 0 or UVHTTP_ENOMEM. */
+int uvh_response_own_headers(struct uvhttp_response *response);
+
 /* A status that never has a body (RFC 9110 section 6.4.1). */
 bool uvh_response_is_bodiless(int status);
 

@@ -116,9 +116,11 @@ static uint64_t in_seconds(uint64_t nanoseconds)
 int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_config_t *config,
                           char *message, size_t size)
 {
+    *limit = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
     const uvhttp_rate_limit_config_t filled = with_defaults(config);
     struct uvh_token_buckets_config buckets = {.allocator = filled.allocator};
-    *limit = NULL;
     int err = check(&filled, message, size);
     if (err == 0)
         err = uvh_random_number(&buckets.seed);
@@ -224,6 +226,8 @@ int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_
     const struct uvhttp_rate_limit *with = limit;
     struct uvh_token_verdict verdict;
     char seconds[24];
+    if (with == NULL)
+        return UVHTTP_EINVAL;
     int result = judge(with, request, uvhttp_response_now(response), &verdict);
     if (result != 0)
         return result;

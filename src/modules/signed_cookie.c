@@ -61,8 +61,10 @@ static size_t signer_size(size_t key_count)
 int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer, const uvhttp_cookie_signer_config_t *config,
                              char *message, size_t size)
 {
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     *signer = NULL;
+    if (config == NULL || (config->keys == NULL && config->key_count > 0))
+        return UVHTTP_EINVAL;
+    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     int err = check(config, message, size);
     if (err == 0)
         err = uvh_hmac_available();
@@ -127,7 +129,7 @@ int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name, u
 {
     unsigned char bytes[MOST_SIGNED];
     *length = 0;
-    if (!is_usable_name(name) || value.length > MOST_VALUE || expires < 0 ||
+    if (signer == NULL || !is_usable_name(name) || value.length > MOST_VALUE || expires < 0 ||
         size < UVHTTP_SIGNED_SIZE(value.length))
         return UVHTTP_EINVAL;
     write_time(bytes, expires);
@@ -163,7 +165,7 @@ int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
 {
     unsigned char bytes[MOST_SIGNED + 2]; /* what uvh_base64_decode may write at most */
     *length = 0;
-    if (!is_usable_name(name) || size <= text.length)
+    if (signer == NULL || !is_usable_name(name) || size <= text.length)
         return UVHTTP_EINVAL;
     if (text.length > uvh_base64_encoded_size(MOST_SIGNED, UVH_BASE64_URL))
         return UVHTTP_ESIGNATURE;

@@ -16,8 +16,10 @@ struct uvhttp_size_limit {
 int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_config_t *config,
                           char *message, size_t size)
 {
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     *limit = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     if (config->max_request_body == 0 && config->max_response_body == 0) {
         snprintf(message, size,
                  "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
@@ -40,6 +42,8 @@ void uvhttp_size_limit_free(uvhttp_size_limit_t *limit)
 int uvhttp_size_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *limit)
 {
     const struct uvhttp_size_limit *with = limit;
+    if (with == NULL)
+        return UVHTTP_EINVAL;
     if (with->max_response_body != 0)
         uvhttp_response_limit_body(response, with->max_response_body);
     int err = with->max_request_body == 0 ? 0 : uvhttp_request_limit_body(request, with->max_request_body);

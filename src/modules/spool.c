@@ -224,6 +224,8 @@ int uvh_spool_end_file(struct uvh_spool *spool, struct uvh_spool_file *file)
     if (block == NULL)
         return UVHTTP_ENOMEM;
     block->ends_file = true;
+    /* Nothing more comes into it, so it counts as full: many small files are held back as well. */
+    spool->waiting_size += sizeof(block->data) - block->size;
     return 0;
 }
 

@@ -50,7 +50,7 @@ struct uvh_spool {
     struct uvh_spool_blocks waiting;
     struct uvh_spool_blocks writing; /* the job's */
     struct uvh_spool_block *spare;
-    size_t waiting_size;
+    size_t waiting_size; /* of blocks: those with the end of a file count as full */
     size_t writing_size;
     int error;
     bool busy;   /* a job runs */

@@ -275,7 +275,8 @@ static void finish(struct job *job)
     unsigned char state = job->shadow.response.state;
     int result = job->result;
     if (!uvhttp_response_open(&real->response)) {
-        if (state == UVH_RESPONSE_BEGUN && result >= 0)
+        bool ended = state == UVH_RESPONSE_SENT || real->response.state != UVH_RESPONSE_BEGUN;
+        if (!ended && result >= 0)
             result = UVHTTP_EINVAL; /* begun and not ended: the client must not take it for the whole */
     } else if (state == UVH_RESPONSE_SENT) {
         int err = send_whole(job);

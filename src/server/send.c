@@ -33,7 +33,7 @@ static int check_sendable(const struct uvhttp_response *response, int status, co
 /* Shows the response to those who asked, and lets them change it. */
 static int run_hooks(struct uvhttp_response *response)
 {
-    int err = 0;
+    int err = uvh_response_own_headers(response);
     response->sending = true;
     for (struct uvh_send_hook *hook = response->hooks; hook != NULL && err >= 0; hook = hook->next)
         err = hook->send(uvhttp_response_request(response), response, hook->arg);
@@ -64,6 +64,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
         return err;
     }
     uint16_t status_before = response->status;
+    struct uvh_header_list headers_before = response->headers;
+    const uvhttp_prepared_t *prepared_before = response->prepared;
     if (status != 0)
         response->status = (uint16_t)status;
     response->content_type = content_type;
@@ -87,6 +89,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;
         response->status = status_before;
+        response->headers = headers_before; /* those who asked will see the next one */
+        response->prepared = prepared_before;
         uvh_response_release_body(response);
     }
     uvh_exchange_let_go(exchange);

@@ -94,7 +94,7 @@ int uvhttp_response_send_early_hints(uvhttp_response_t *response)
     return err;
 }
 
-/* Asks as long as there is room; on_drain of a response that is pulled. */
+/* Asks as long as there is room; on_drain of a response that is pulled. A handler that blocks keeps nobody waiting, and goes on to the end. */
 static int pump(uvhttp_response_t *response, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);

@@ -61,7 +61,11 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
         uvhttp_response_set_header(response, "X-Other", "kept");
     } else if (strcmp(how, "created") == 0)
         return uvhttp_response_send_text(response, 201, "hello");
-    else if (strcmp(how, "empty") == 0)
+    else if (strcmp(how, "again") == 0) {
+        uvhttp_response_set_header(response, "X-Other", "kept");
+        uvhttp_response_limit_body(response, 5);
+        assert_int_equal(uvhttp_response_send_text(response, 200, "longer"), UVHTTP_ETOOLARGE);
+    } else if (strcmp(how, "empty") == 0)
         return uvhttp_response_send(response, 200, NULL, NULL, 0);
     else if (strcmp(how, "large") == 0)
         return uvhttp_response_send_static(response, 200, NULL, large, sizeof(large));
@@ -129,6 +133,15 @@ static void assert_body(const char *body)
 {
     assert_int_equal(answer.body_length, strlen(body));
     assert_memory_equal(answer.body, body, answer.body_length);
+}
+
+static void an_answer_that_did_not_leave_gives_nothing_to_the_next_one(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("GET", "/?how=again", ""), 200);
+    assert_string_equal(field("ETag"), HELLO_TAG);
+    assert_string_equal(field("X-Other"), "kept");
+    assert_body("hello");
 }
 
 static void an_answer_gets_the_hash_of_its_body(void **state)
@@ -227,6 +240,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_answer_gets_the_hash_of_its_body, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_that_did_not_leave_gives_nothing_to_the_next_one, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(who_has_it_is_not_sent_it_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_condition_that_does_not_hold_is_412, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_are_left_as_they_are, set_up, tear_down),

@@ -12,8 +12,11 @@
 #include <uvhttp/auth.h>
 #include <uvhttp/cors.h>
 #include <uvhttp/error.h>
+#include <uvhttp/rate_limit.h>
 #include <uvhttp/request_id.h>
 #include <uvhttp/security_headers.h>
+#include <uvhttp/signed_cookie.h>
+#include <uvhttp/size_limit.h>
 
 #include "base/compiler.h"
 #include "support/fault_heap.h"
@@ -318,6 +321,32 @@ static void defaults_and_the_systems_memory_will_do(void **state)
     assert_int_equal(uvhttp_auth_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_request_ids_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_security_headers_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_rate_limit_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_size_limit_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
+}
+
+static void what_was_not_given_is_refused(void **state)
+{
+    (void)state;
+    uvhttp_rate_limit_t *rate;
+    uvhttp_size_limit_t *size;
+    uvhttp_cookie_signer_t *signer;
+    const uvhttp_cookie_signer_config_t keys = {.key_count = 1};
+    char text[256];
+    size_t length;
+    assert_int_equal(uvhttp_rate_limit_new(&rate, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_null(rate);
+    assert_int_equal(uvhttp_size_limit_new(&size, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_null(size);
+    assert_int_equal(uvhttp_cookie_signer_new(&signer, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_signer_new(&signer, &keys, NULL, 0), UVHTTP_EINVAL);
+    assert_null(signer);
+    assert_int_equal(
+        uvhttp_cookie_sign(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text, sizeof(text), &length),
+        UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text, sizeof(text), &length),
+        UVHTTP_EINVAL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -325,10 +354,10 @@ static void defaults_and_the_systems_memory_will_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(origins_that_never_match_are_refused),    TEST(what_browsers_would_refuse_is_refused),
-        TEST(users_that_nobody_could_be_are_refused),  TEST(other_options_of_authentication_are_checked),
-        TEST(options_of_ids_and_headers_are_checked),  TEST(running_out_of_memory_leaves_nothing),
-        TEST(defaults_and_the_systems_memory_will_do),
+        TEST(origins_that_never_match_are_refused),   TEST(what_browsers_would_refuse_is_refused),
+        TEST(users_that_nobody_could_be_are_refused), TEST(other_options_of_authentication_are_checked),
+        TEST(options_of_ids_and_headers_are_checked), TEST(running_out_of_memory_leaves_nothing),
+        TEST(what_was_not_given_is_refused),          TEST(defaults_and_the_systems_memory_will_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,52 @@ def test_a_handler_that_has_begun_and_does_not_end_costs_the_connection(server):
     assert server.ask().status == 200
 
 
+@pytest.mark.parametrize("size", [0, 1000, 3_000_000])
+def test_a_pulled_body_is_asked_for_to_its_end(server, size):
+    with server.connect() as connection:
+        answer = connection.ask("GET", f"/block/pulled?size={size}&piece=16384")
+        assert (answer.status, answer.body) == (200, raw.pattern(size))
+        assert connection.ask("HEAD", f"/block/pulled?size={size}").body == b""
+        assert connection.ask().status == 200
+
+
+def test_a_source_that_fails_costs_the_connection(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/block/pulled?size=1000&fail"))
+        with pytest.raises((AssertionError, ConnectionResetError, ValueError)):
+            connection.response()
+    assert server.ask().status == 200
+
+
+def test_a_client_that_leaves_a_pulled_body_is_no_matter(start):
+    server = start(blocking_threads=1, write_backlog=10_000)
+    with server.connect(receive_buffer=16384) as connection:
+        connection.send(raw.request("GET", "/block/pulled?size=1000000000&piece=16384"))
+        connection.head()
+        connection.receive_exactly(100_000)
+        connection.reset()
+    assert server.ask("GET", "/block/tell/x").status == 202, "the thread is free again"
+    assert "failed" not in server.log()
+
+
+def test_more_than_a_response_may_have_costs_the_connection(server):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/block/too-much"))
+        with pytest.raises((AssertionError, ConnectionResetError, ValueError)):
+            connection.response()
+    eventually(lambda: state(server)[3] == "UVHTTP_ETOOLARGE", "the handler is told")
+    assert server.ask().status == 200
+
+
+def test_silent_events_have_a_heartbeat(start):
+    server = start(event_heartbeat=1)
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/block/events"))
+        connection.head()
+        assert connection.receive_exactly(16) == b"3\r\n:\n\n\r\n" * 2
+        server.ask("GET", "/open-gate")
+
+
 @pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None), ("fail", 500, None), ("defer", 200, b"UVHTTP_EINVAL")])
 def test_what_a_handler_returns(server, how, status, body):
     with server.connect() as connection:

@@ -243,6 +243,16 @@ def test_a_folder_is_relative_to_the_file(start, write, tmp_path):
     assert get(start(pathlib.Path("site.yaml"), cwd=tmp_path)).text == "the index\n"
 
 
+def test_a_unix_socket_is_relative_to_the_file(start, write, tmp_path):
+    program = start("listen: [127.0.0.1:0, unix:site.sock]\n" + ANSWER)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(tmp_path / "site.sock"))
+    assert program.line.split()[-1] == f"unix:{tmp_path}/site.sock"
+    path = write("listen: ['unix:@uvhttp-test', unix:/run/a.sock]\n" + ANSWER)
+    printed = run("uvhttp", "run", "--print-config", path).stdout
+    assert yaml.safe_load(printed)["listen"] == ["unix:@uvhttp-test", "unix:/run/a.sock"]
+
+
 def test_a_configuration_from_standard_input(tmp_path):
     done = subprocess.run([built("uvhttp"), "check", "-"], input=ANSWER, capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stdout, done.stderr) == (0, "-: this configuration is right\n", "")
@@ -458,6 +468,9 @@ def test_what_is_no_configuration(write, text, expected):
     ("listen: example.com:80", "1:9: 'example.com:80' is not an address; allowed are"),
     ("listen: [':1', '[::1']", "1:16: '[::1' is not an address"),
     ("listen: 127.0.0.1:65536", "1:9: '127.0.0.1:65536' is not an address"),
+    ("listen: 'unix:'", "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or localhost, "
+     "each with or without :PORT (0 to 65535), and unix:PATH with a path of at most 107 bytes"),
+    ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
     ("listen: []", "1:9: listen is an empty list, so nobody could connect"),
     ("listen: [{a: b}]", "1:10: here is a map, and a single value is needed"),
     ("listen: [" + "':1'," * 17 + "]", "1:9: too many addresses; allowed are 16"),

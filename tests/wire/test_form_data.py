@@ -234,6 +234,19 @@ def test_the_memory_of_a_form_does_not_grow_with_its_files(start, tmp_path):
 # Real clients
 
 
+def test_the_memory_of_a_form_grows_little_with_the_number_of_its_files(start, tmp_path):
+    """A file of one byte has a block of 32 KiB until it is written: 1,500 of them at once would be 48 MB."""
+    server = start(buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
+    body = form(*(part("a", b"1", "f") for _ in range(1500)))
+    with server.connect() as connection:
+        server.stats()  # begins to count
+        answer = connection.ask("POST", target(tmp_path, memory=1, parts=2000), TYPE, body=body)
+        assert [one[6] for one in parts(answer)] == ["memory"] + ["file"] * 1499
+        assert server.stats()["heap_peak"] < 6_000_000
+        assert connection.ask().status == 200, "which comes when they are removed"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_curl_sends_a_form(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(2_000_000))

@@ -103,6 +103,36 @@ static int give_back(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return UVHTTP_EINVAL;
 }
 
+/* More than this response may have: a handler that looks at no result all the same. */
+static int write_too_much(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char text[20];
+    (void)req, (void)arg;
+    memset(text, 'x', sizeof text);
+    uvhttp_response_limit_body(res, 15);
+    (void)uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    (void)uvhttp_response_write(res, text, 10);
+    atomic_store(&last_error, uvhttp_response_write(res, text, sizeof text));
+    (void)uvhttp_response_write(res, text, 1);
+    (void)uvhttp_response_end(res);
+    return 0;
+}
+
+/* A stream that is silent as long as the gate is shut. */
+static int wait_with_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    int err = uvhttp_response_begin_events(res);
+    enter();
+    wait_for_gate(NULL);
+    atomic_fetch_sub(&running, 1);
+    if (err == 0)
+        err = uvhttp_response_send_event(res, &(uvhttp_sse_event_t){
+                                                  .data = {"through", 7}
+        });
+    return err != 0 ? err : uvhttp_response_end(res);
+}
+
 static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[64];
@@ -115,15 +145,18 @@ static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int add_blocking(uvhttp_router_t *router)
 {
     static const uvhttp_route_t routes[] = {
-        {.pattern = "/block/tell/:id",    .handler = tell, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/gate",                               .handler = wait_at_gate,                       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/tell/:id",    .handler = tell,                                    .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/gate",                               .handler = wait_at_gate,                                                          .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/gate-briefly",
          .handler = wait_at_gate,
          .handler_timeout = 1,
          .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/pieces",         .handler = write_pieces,                             .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/back",                               .handler = give_back,                     .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/blocking-state", .handler = tell_state},
+        {.pattern = "/block/pieces",         .handler = write_pieces,                                                                .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/back",                               .handler = give_back,                                                        .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/pulled", .handler = pulled,.flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/too-much",.handler = write_too_much,.flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/events",      .handler = wait_with_events,                                       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/blocking-state",                               .handler = tell_state                                                     },
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
