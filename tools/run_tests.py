@@ -27,7 +27,7 @@ PRESET_KINDS = C_KINDS + ("wire",)
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan")
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
-TSAN_TESTS = {"unit": "test_(access_log|platform_line_writer|static_files)", "faults": "test_(workers|watch)",
+TSAN_TESTS = {"unit": "test_(access_log|platform_line_writer|static_files)", "faults": "test_(blocking|workers|watch)",
               "wire": ["test_workers.py"]}
 # Ends a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
