@@ -192,8 +192,9 @@ void uvh_conn_close_if_done(struct uvh_conn *conn)
     /* An answer that was under way when the server began to drain has not said "close", but is the last all the same. */
     bool last =
         conn->close_after || (conn->worker->draining && conn->rx == UVH_RX_HEAD && conn->in.length == 0);
-    if (conn->life == UVH_CONN_CLOSED || !last || conn->exchange != NULL || !sent ||
-        conn->rx == UVH_RX_STOPPED)
+    /* An exchange that has been answered may be held for long, by a handler that blocks or a job: the client need not wait for that. */
+    bool answered = conn->exchange == NULL || conn->exchange->base.finished;
+    if (conn->life == UVH_CONN_CLOSED || !last || !answered || !sent || conn->rx == UVH_RX_STOPPED)
         return;
     if ((!conn->unread && conn->close_after) || conn->peer_ended) {
         uvh_conn_close(conn);
@@ -312,7 +313,8 @@ void uvh_conn_continue(struct uvh_conn *conn)
         free_if_unused(conn);
         return;
     }
-    conn->rx = conn->stream != NULL ? UVH_RX_STREAM : UVH_RX_HEAD;
+    if (conn->rx != UVH_RX_STOPPED)
+        conn->rx = conn->stream != NULL ? UVH_RX_STREAM : UVH_RX_HEAD;
     if (conn->corked)
         return;
     if (uvh_conn_tx_flush(conn) == 0)
@@ -435,7 +437,8 @@ void uvh_conn_check(const struct uvh_conn *conn)
     assert(conn->rx != UVH_RX_HEAD || (conn->exchange != NULL) == (conn->in.length > 0) ||
            conn->timeout_class == UVH_TIMEOUT_RESUME || conn->tx != UVH_TX_IDLE);
     assert((conn->rx == UVH_RX_STREAM) <= (conn->stream != NULL && conn->exchange == NULL));
-    assert(conn->rx != UVH_RX_STOPPED || (conn->exchange == NULL && conn->tx == UVH_TX_IDLE));
+    assert(conn->rx != UVH_RX_STOPPED || conn->exchange == NULL || conn->exchange->base.finished);
+    assert(conn->rx != UVH_RX_STOPPED || conn->tx == UVH_TX_IDLE);
     assert(!uvh_list_empty(&conn->timeout.link));
 #else
     (void)conn;

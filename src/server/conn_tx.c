@@ -234,8 +234,10 @@ void uvh_conn_tx_complete(struct uvh_conn *conn)
     if (conn->corked || conn->exchange == NULL || conn->tx != UVH_TX_IDLE)
         return;
     /* Somebody holds the exchange, perhaps a job for long; the answer need not wait for that. */
-    if (uvh_conn_tx_flush(conn) == 0)
-        uvh_conn_settle(conn, true);
+    if (uvh_conn_tx_flush(conn) != 0)
+        return;
+    uvh_conn_close_if_done(conn);
+    uvh_conn_settle(conn, true);
 }
 
 void uvh_conn_tx_abandon(struct uvh_conn *conn)
@@ -271,8 +273,10 @@ static int respond(struct uvh_exchange *base)
     }
     stop_body(conn);
     conn->tx = UVH_TX_BODY;
-    if (uvh_conn_tx_flush(conn) == 0 && !conn->corked)
-        uvh_conn_settle(conn, true);
+    if (uvh_conn_tx_flush(conn) != 0 || conn->corked)
+        return 0;
+    uvh_conn_close_if_done(conn);
+    uvh_conn_settle(conn, true);
     return 0;
 }
 

@@ -102,6 +102,16 @@ static int events(uvhttp_request_t *request, uvhttp_response_t *response, void *
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
+static int wait_at_gate(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    uv_sem_wait(&gate);
+    atomic_store(&first_result, uvhttp_response_send_text(response, 200, "late"));
+    atomic_store(&ended, 1);
+    return 0;
+}
+
 static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -114,11 +124,12 @@ static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg
 static void begin(void)
 {
     static const uvhttp_route_t routes[] = {
-        {.pattern = "/pulled",  .handler = pulled,  .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/limited", .handler = limited, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/pieces",  .handler = pieces,  .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/events",  .handler = events,  .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/",        .handler = say,     .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/pulled",  .handler = pulled,       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/limited", .handler = limited,      .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/pieces",  .handler = pieces,       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/events",  .handler = events,       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/gate",    .handler = wait_at_gate, .handler_timeout = 1,           .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/",                     .handler = say,                               .flags = UVHTTP_ROUTE_BLOCKING                          },
     };
     stage_begin(&stage);
     real = NULL;
@@ -228,6 +239,32 @@ static void a_connection_that_breaks_when_there_is_room_is_told_once(void **stat
     end();
 }
 
+/* ---- handlers that take too long ---- */
+
+static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_sem_init(&gate, 0), 0);
+    begin();
+    ask("/gate");
+    for (int turn = 0; turn < 5000 && !client.ended; turn++) {
+        raw_client_step(&client, 1000);
+        stage_wait(&stage);
+    }
+    bool had_ended = client.ended;
+    raw_client_close(&client, false);
+    stage_turns(&stage, 20);
+    bool open = uvhttp_server_stats(stage.server)->active_connections > 0;
+    uv_sem_post(&gate);
+    client.socket = -1;
+    stage_drive(&stage, &client, 0, has_ended, NULL);
+    end();
+    uv_sem_destroy(&gate);
+    assert_true(had_ended);
+    assert_false(open);
+    assert_int_equal(atomic_load(&first_result), UVHTTP_EGONE);
+}
+
 /* ---- heartbeats ---- */
 
 static bool has_heartbeat(void *arg)
@@ -316,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_source_that_fails_ends_the_connection),
         cmocka_unit_test(a_body_above_the_handlers_own_limit_ends_the_connection),
         cmocka_unit_test(a_connection_that_breaks_when_there_is_room_is_told_once),
+        cmocka_unit_test(its_client_need_not_wait_for_a_handler_that_is_late),
         cmocka_unit_test(its_stream_of_events_has_heartbeats),
         cmocka_unit_test(a_connection_that_comes_last_is_served_all_the_same),
     };
