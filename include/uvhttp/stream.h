@@ -46,7 +46,8 @@ UVHTTP_EXPORT int uvhttp_response_upgrade(uvhttp_response_t *response, const cha
 
 /* Sends bytes, all of them; what the socket does not take now is copied and sent later. `write` takes one area, `write_areas` up to
  * UVHTTP_STREAM_MAX_AREAS as if they were one. Errors: UVHTTP_EFULL (as much as set_backlog says waits: nothing was taken, `drain`
- * tells), UVHTTP_EGONE (closed or ended), UVHTTP_ENOMEM (nothing was taken), UVHTTP_EINVAL (too many areas, or more than 1 GiB). */
+ * tells), UVHTTP_EGONE (closed or ended; when the connection breaks in the call, `closed` runs before it returns), UVHTTP_ENOMEM (nothing was
+ * taken), UVHTTP_EINVAL (too many areas, or more than 1 GiB). */
 enum { UVHTTP_STREAM_MAX_AREAS = 2 };
 UVHTTP_EXPORT int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *areas,
