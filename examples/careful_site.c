@@ -52,6 +52,8 @@ static int build(uvhttp_server_t *server, const char *folder)
         err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, site.headers);
     if (err == 0)
         err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder});
+    if (err != 0)
+        snprintf(message, sizeof message, "%s: %s", folder, uvhttp_strerror(err));
     if (err == 0)
         err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "GET",
                                                                                 .pattern = "/status",
@@ -66,10 +68,11 @@ static int build(uvhttp_server_t *server, const char *folder)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    const char *folder = argc > 2 ? argv[2] : "examples/site";
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = make(argc > 3 ? argv[3] : "127.0.0.0/8");
     if (err == 0)
-        err = build(server, argc > 2 ? argv[2] : "examples/site");
+        err = build(server, folder);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

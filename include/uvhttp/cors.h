@@ -7,7 +7,8 @@
  *
  * It answers preflights, for paths without a handler for OPTIONS too, and puts its fields on every other answer, errors and files included. Add
  * it to the server or to a host, so that 404 and 405 have the fields as well, or to groups and routes; before what asks for credentials, since
- * browsers send none with a preflight. A preflight is answered by the first one it meets. It protects nobody's data from programs that are
+ * browsers send none with a preflight. A preflight is answered by the first one it meets; of
+ * an answer, the one nearest to the handler decides who may see it. It protects nobody's data from programs that are
  * no browsers, and does not stop a request: a page of another site just does not see the answer. */
 #ifndef UVHTTP_CORS_H
 #define UVHTTP_CORS_H

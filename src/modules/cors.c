@@ -39,12 +39,14 @@ struct uvhttp_cors {
     char max_age[AGE_SIZE]; /* "" when it is not said */
 };
 
-/* What one request has. */
+/* What one request has of one middleware; that of the last one, the nearest to the handler, is attached to it. */
 struct session {
     const struct uvhttp_cors *cors;
     const char *allowed; /* value of Access-Control-Allow-Origin; NULL: refused, or no origin */
     bool preflight;
 };
+
+static const char session_key;
 
 /* ---- origins ---- */
 
@@ -125,10 +127,10 @@ static int add_fields(uvhttp_request_t *request, uvhttp_response_t *response, vo
 {
     const struct session *session = arg;
     const struct uvhttp_cors *cors = session->cors;
-    (void)request;
     /* Also without an origin and to a refused one: a cache must not hand this answer to others. */
     int err = cors->anybody ? 0 : add_vary(response, "Origin", "origin");
-    if (err != 0 || session->allowed == NULL ||
+    bool decides = uvhttp_request_attached(request, &session_key) == session;
+    if (err != 0 || !decides || session->allowed == NULL ||
         uvhttp_response_header_slice(response, "Access-Control-Allow-Origin").base != NULL)
         return err;
     err = uvhttp_response_set_header(response, "Access-Control-Allow-Origin", session->allowed);
@@ -186,7 +188,9 @@ int uvhttp_cors_handle_request(uvhttp_request_t *request, uvhttp_response_t *res
         method = uvhttp_request_header(request, "Access-Control-Request-Method");
     *session = (struct session){
         .cors = cors, .allowed = allowed_origin(cors, request, origin), .preflight = method != NULL};
-    int err = uvhttp_response_on_send(response, add_fields, session);
+    int err = uvhttp_request_attach(request, &session_key, session, NULL);
+    if (err == 0)
+        err = uvhttp_response_on_send(response, add_fields, session);
     if (err != 0)
         return err;
     return method == NULL ? UVHTTP_DECLINED : answer_preflight(request, response, session, method);

@@ -168,6 +168,16 @@ def test_everybody_may_be_allowed_without_credentials(server):
                                    "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"}
 
 
+def test_the_nearest_one_decides(server):
+    answer = ask(server, "/closed/who", f"Origin: {APP}", host="any.cors.test")
+    assert cors_fields(answer) == {"access-control-allow-origin": APP, "access-control-allow-credentials": "true"}
+    for target in ("/closed/who", "/closed/fail"):
+        answer = ask(server, target, "Origin: https://who.ever", host="any.cors.test")
+        assert cors_fields(answer) == {} and vary(answer) == ["origin"]
+    assert cors_fields(preflight(server, "/closed/who", origin="https://who.ever", host="any.cors.test")) == {
+        "access-control-allow-origin": "*", "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"}
+
+
 def test_a_callback_may_allow_origins(server):
     assert ask(server, "/who", "Origin: https://x.test", host="ask.cors.test").get("Access-Control-Allow-Origin") == "https://x.test"
     for fields in (["Origin: https://x.example"], ["Origin: https://x.test", "X-Nobody: 1"]):

@@ -138,9 +138,14 @@ static int add_cors_group(uvhttp_server_t *server)
                                                           .handler = who,
                                                           .middleware = &own,
                                                           .middleware_count = 1});
-    return err ? err
-               : uvhttp_router_add(host,
-                                   &(uvhttp_route_t){.method = "GET", .pattern = "/mixed", .handler = who});
+    err = err ? err
+              : uvhttp_router_add(host,
+                                  &(uvhttp_route_t){.method = "GET", .pattern = "/mixed", .handler = who});
+    /* Where the rest of the host is for everybody. */
+    err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "any.cors.test", &host);
+    err = err ? err : uvhttp_router_group(host, "/closed", &group);
+    err = err ? err : uvhttp_router_use(group, uvhttp_cors_handle_request, cors);
+    return err ? err : add_answers(group);
 }
 
 static int add_cors(uvhttp_server_t *server)
