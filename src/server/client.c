@@ -116,7 +116,7 @@ static const char *host_of(struct uvh_exchange *exchange, uvhttp_slice_t text)
     return uvh_arena_copy(&exchange->arena, text.base, text.length);
 }
 
-/* Without memory the peer is all that is known. */
+/* Without memory nobody is known: what refuses or counts by address must not take the proxy for its client. */
 static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies *proxies,
                         struct uvh_client *client)
 {
@@ -130,10 +130,9 @@ static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies 
         ;
     if (forwarded.has_client) {
         char *text = uvh_arena_text(&exchange->arena, UVH_IP_ADDRESS_TEXT_SIZE);
-        if (text != NULL) {
+        if (text != NULL)
             uvh_ip_address_format(&forwarded.client, text);
-            client->address = text;
-        }
+        client->address = text != NULL ? text : "";
     }
     if (!forwarded.standard) {
         forwarded.hop.proto = element_at(request, "x-forwarded-proto", forwarded.hops);
