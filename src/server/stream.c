@@ -10,6 +10,9 @@
 #include "server/send.h"
 #include "server/server.h"
 
+_Static_assert((int)UVHTTP_STREAM_MAX_AREAS <= (int)UVH_CONN_WRITE_AREAS,
+               "what a stream writes leaves with one call");
+
 static const size_t most_bytes = (size_t)1 << 30;
 
 static bool is_ended(const struct uvhttp_stream *stream)
