@@ -43,7 +43,8 @@ typedef enum uvhttp_route_flags {
     /* The handler runs on a thread of its own, so it may block: wait for a database, read files, compute. At most blocking_threads run at once and
      * blocking_queue wait; one more gets 503. What it may do: everything but answer later. It has answered when it returns; what it
      * sends as a whole leaves then; uvhttp_response_write waits until a slow client has made room instead of saying UVHTTP_EFULL, and a body that is pulled
-     * (uvhttp_response_send_pulled) is asked for to its end before that returns: it may not say UVHTTP_EFULL either. It may use request and
+     * (uvhttp_response_send_pulled) is asked for to its end before that returns: it may not say UVHTTP_EFULL either. What still waits for the
+     * socket cannot be seen from there: uvhttp_response_pending says 0. It may use request and
      * response on this thread only, and none of what says that it is for the loop's thread: uvhttp_response_defer,
      * uvhttp_response_upgrade and uvhttp_static_handle_request fail with UVHTTP_EINVAL, an abort callback is not called (ask
      * uvhttp_response_open), and what it attaches to the request is seen by nobody else. Several run at the same time, so `arg` is shared between
