@@ -1,17 +1,12 @@
-/* How what was found is answered: a file with its conditions and ranges, the redirect to the slash, a listing, an error.
+/* How what is no file is answered: the redirect to the slash, a listing, an error.
  *
- * Called by static_files.c on the loop's thread, once for each request. Results are those of a handler. */
+ * Called by static_fetch.c on the loop's thread, once for each request. Results are those of a handler. */
 #ifndef UVH_MODULES_STATIC_ANSWER_H
 #define UVH_MODULES_STATIC_ANSWER_H
 
 #include <uvhttp/response.h>
 
 #include "base/bytes.h"
-#include "modules/file_entry.h"
-
-/* 200, 206, 304, 412 or 416. The entry is referenced for as long as it is sent. */
-int uvh_static_answer_entry(uvhttp_request_t *request, uvhttp_response_t *response,
-                            struct uvh_file_entry *entry);
 
 /* 301 to the same path with a slash behind it, and the same query. */
 int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response);

@@ -1,7 +1,7 @@
 /* Static files over the public API: uvhttp/static.h.
  *
  * A request for a file that was looked at lately is answered from the cache at once: one look into the table, no system call, no
- * allocation. Everything else goes through the thread pool (static_load.c) and is answered when that comes back (static_answer.c). Each
+ * allocation. Everything else is fetched (static_fetch.c). Each
  * worker of a server has a cache of its own, made when its first request comes, so that none waits for another. */
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
@@ -13,24 +13,14 @@
 #include "base/compiler.h"
 #include "codec/target.h"
 #include "modules/file_cache.h"
-#include "modules/static_answer.h"
+#include "modules/static_entity.h"
+#include "modules/static_fetch.h"
 #include "modules/static_load.h"
+#include "modules/static_settings.h"
 #include "platform/random.h"
-
-enum {
-    DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
-    DEFAULT_CACHE_ENTRIES = 1024,
-    /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise (docs/performance.md);
-     * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
-    DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
-    DEFAULT_REVALIDATE_MS = 1000,
-    /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
-    DESCRIPTOR_SHARE = 4,
-};
 
 struct uvhttp_static {
     struct uvh_static_settings settings;
-    struct uvh_file_cache_limits limits;
     uint64_t seed; /* of the caches */
     struct uvh_file_cache
         prewarmed; /* with several workers not changed any more once requests come: each copies it */
@@ -38,73 +28,6 @@ struct uvhttp_static {
     size_t
         prefix_length; /* of every path that gets here, when mounted below a prefix of fixed length; else 0 */
 };
-
-/* One trip to the thread pool; lives in the exchange's memory. */
-struct job {
-    struct uvh_static_load load;
-    struct uvhttp_static *context;
-    struct uvh_file_cache *cache; /* of the worker that has the request */
-    struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
-    uint64_t started;             /* milliseconds of the loop's clock */
-};
-
-static int answer_load(uvhttp_response_t *response, struct job *job)
-{
-    uvhttp_request_t *request = uvhttp_response_request(response);
-    switch (job->load.outcome) {
-    case UVH_STATIC_ENTRY:
-        return uvh_static_answer_entry(request, response, job->load.entry);
-    case UVH_STATIC_UNCHANGED:
-        return uvh_static_answer_entry(request, response, job->known);
-    case UVH_STATIC_REDIRECT:
-        return uvh_static_answer_redirect(request, response);
-    case UVH_STATIC_LISTING:
-        return uvh_static_answer_listing(response, &job->load.page);
-    case UVH_STATIC_FAILED:
-        break;
-    }
-    return uvh_static_answer_error(request, response, job->load.error);
-}
-
-/* Brings the cache up to date with what was found. */
-static void store(struct job *job)
-{
-    struct uvhttp_static *context = job->context;
-    struct uvh_file_entry *entry = job->load.outcome == UVH_STATIC_UNCHANGED ? job->known : job->load.entry;
-    if (job->known != NULL)
-        job->known->looking = false;
-    if (entry != NULL && entry->looked_at <= job->started) {
-        entry->looked_at = job->started;
-        entry->fresh_until = job->started + context->settings.revalidate_ms;
-    }
-    if (job->load.outcome == UVH_STATIC_ENTRY)
-        uvh_file_cache_insert(job->cache, entry);
-    else if (job->load.outcome != UVH_STATIC_UNCHANGED && job->known != NULL &&
-             job->known->looked_at <= job->started)
-        uvh_file_cache_remove(job->cache, job->known);
-    if (job->load.error == -EMFILE || job->load.error == -ENFILE)
-        uvh_file_cache_shed(job->cache);
-}
-
-static void run_load(void *arg)
-{
-    struct job *job = arg;
-    uvh_static_load_run(&job->load);
-}
-
-static int finish_load(uvhttp_response_t *response, void *arg)
-{
-    struct job *job = arg;
-    int err = 0;
-    store(job);
-    if (uvhttp_response_open(response))
-        err = answer_load(response, job);
-    else if (job->load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&job->load.page);
-    uvh_file_entry_unref(job->load.entry);
-    uvh_file_entry_unref(job->known);
-    return err;
-}
 
 /* Copies a path without the slashes at its beginning and without repeated ones, so that each file has one key. Returns the length. */
 static size_t normalize(const char *path, size_t length, char *out)
@@ -129,35 +52,6 @@ static bool is_hidden(const char *path)
     return path[0] == '.' || strstr(path, "/.") != NULL;
 }
 
-/* `known` may be NULL; otherwise it is looked at again. `path` lives as long as the request. */
-static int start_load(struct uvhttp_static *context, struct uvh_file_cache *cache,
-                      uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
-{
-    uvhttp_request_t *request = uvhttp_response_request(response);
-    struct job *job = uvhttp_request_allocate(request, sizeof(*job));
-    if (job == NULL)
-        return UVHTTP_ENOMEM;
-    *job = (struct job){
-        .context = context,
-        .cache = cache,
-        .known = known,
-        .started = uvhttp_response_now(response),
-        .load = {.settings = &context->settings, .path = path, .title = uvhttp_request_path(request)},
-    };
-    if (known != NULL) {
-        job->load.known = true;
-        job->load.known_settled = known->settled;
-        job->load.known_facts = known->facts;
-        job->load.known_type = known->type;
-    }
-    int err = uvhttp_response_defer(response, run_load, finish_load, job);
-    if (err == 0 && known != NULL) {
-        uvh_file_entry_ref(known);
-        known->looking = true;
-    }
-    return err;
-}
-
 /* The entry may be used without looking at the file: it was looked at lately, or somebody is doing so just now. */
 static bool is_usable(const struct uvhttp_static *context, const struct uvh_file_entry *entry, uint64_t now)
 {
@@ -170,7 +64,7 @@ static int answer_from_cache(uvhttp_request_t *request, uvhttp_response_t *respo
                              struct uvh_file_entry *entry)
 {
     uvhttp_request_count_cache(request, true);
-    return uvh_static_answer_entry(request, response, entry);
+    return uvh_static_entity_answer(request, response, entry);
 }
 
 /* What the cache cannot answer at once. */
@@ -190,7 +84,7 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache 
     if (!context->settings.hidden && is_hidden(normal.base))
         return uvhttp_response_send_status(response, 404);
     uvhttp_request_count_cache(request, false);
-    return start_load(context, cache, response, normal, known);
+    return uvh_static_fetch(&context->settings, cache, response, normal, known);
 }
 
 static int refuse_method(uvhttp_response_t *response)
@@ -226,7 +120,7 @@ static struct uvh_file_cache *open_cache(struct uvhttp_static *context, const uv
 {
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
-    struct uvh_file_cache_limits limits = context->limits;
+    struct uvh_file_cache_limits limits = context->settings.limits;
     limits.descriptors /= workers;
     if (workers == 1)
         return context->caches[0] = &context->prewarmed;
@@ -270,57 +164,23 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     return serve_from_disk(files, cache, response, path, entry);
 }
 
-static size_t or_default(size_t value, size_t standard)
-{
-    return value != 0 ? value : standard;
-}
-
-static int open_prewarmed(struct uvhttp_static *context, const uvhttp_static_config_t *config)
-{
-    context->limits = (struct uvh_file_cache_limits){
-        .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
-        .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
-        .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE,
-    };
-    int err = uvh_random_number(&context->seed);
-    if (err != 0)
-        return err;
-    /* A file that may not stay in memory need not go there. */
-    if (context->settings.memory_file_size > context->limits.memory)
-        context->settings.memory_file_size = context->limits.memory;
-    return uvh_file_cache_init(&context->prewarmed, context->settings.allocator, &context->limits,
-                               context->seed);
-}
-
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
 {
+    struct uvh_static_settings settings;
     *context = NULL;
-    if (config == NULL || config->root == NULL)
-        return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
-    const char *index = config->index != NULL ? config->index : "index.html";
-    struct uvhttp_static *made = uvh_alloc_zero(allocator, sizeof(*made));
-    if (made == NULL)
-        return UVHTTP_ENOMEM;
-    made->settings = (struct uvh_static_settings){
-        .allocator = allocator,
-        .root = {.descriptor = -1},
-        .index = uvh_alloc_string(allocator, index, strlen(index)),
-        .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
-        .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
-        .listing = config->listing,
-        .hidden = config->hidden,
-    };
-    int err =
-        made->settings.index == NULL ? UVHTTP_ENOMEM : uvh_file_root_open(&made->settings.root, config->root);
+    int err = uvh_static_settings_open(&settings, config);
+    if (err != 0)
+        return err;
+    struct uvhttp_static *made = uvh_alloc_zero(settings.allocator, sizeof(*made));
+    err = made == NULL ? UVHTTP_ENOMEM : uvh_random_number(&made->seed);
     if (err == 0)
-        err = open_prewarmed(made, config);
+        err = uvh_file_cache_init(&made->prewarmed, settings.allocator, &settings.limits, made->seed);
     if (err != 0) {
-        uvh_file_root_close(&made->settings.root);
-        uvh_free(allocator, made->settings.index);
-        uvh_free(allocator, made);
+        uvh_free(settings.allocator, made);
+        uvh_static_settings_release(&settings);
         return err;
     }
+    made->settings = settings;
     *context = made;
     return 0;
 }
@@ -332,9 +192,9 @@ void uvhttp_static_close(uvhttp_static_t *context)
     for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
         close_cache(context, context->caches[i]);
     uvh_file_cache_release(&context->prewarmed);
-    uvh_file_root_close(&context->settings.root);
-    uvh_free(context->settings.allocator, context->settings.index);
-    uvh_free(context->settings.allocator, context);
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    uvh_static_settings_release(&context->settings);
+    uvh_free(allocator, context);
 }
 
 int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)

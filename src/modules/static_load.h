@@ -7,17 +7,7 @@
 
 #include "base/bytes.h"
 #include "modules/file_entry.h"
-
-/* Frozen once the context is open. */
-struct uvh_static_settings {
-    const uvhttp_allocator_t *allocator;
-    struct uvh_file_root root;
-    char *index; /* names, separated by spaces */
-    size_t memory_file_size;
-    uint64_t revalidate_ms;
-    bool listing;
-    bool hidden;
-};
+#include "modules/static_settings.h"
 
 enum uvh_static_outcome {
     UVH_STATIC_FAILED = 0, /* `error` says why */

@@ -1,0 +1,104 @@
+/* Conditions first, in the order of RFC 9110 13.2.2, then ranges. A plain GET passes both by with five looks at the request. */
+#include "modules/static_entity.h"
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+#include "codec/conditional.h"
+#include "codec/range.h"
+
+static void release_entry(void *entry)
+{
+    uvh_file_entry_unref(entry);
+}
+
+static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, int status, uint64_t offset,
+                     uint64_t size)
+{
+    uvh_file_entry_ref(entry);
+    uvhttp_response_use_prepared(response, entry->fields);
+    if (entry->descriptor < 0)
+        return uvhttp_response_send_borrowed(response, status, NULL, entry->body + offset, (size_t)size,
+                                             release_entry, entry);
+    return uvhttp_response_send_descriptor(response, status, NULL, entry->descriptor, offset, size,
+                                           release_entry, entry);
+}
+
+static int send_unsatisfied(uvhttp_response_t *response, const struct uvh_file_entry *entry)
+{
+    char range[UVH_RANGE_CONTENT_RANGE_SIZE + 1];
+    range[uvh_range_format_unsatisfied(range, entry->size)] = '\0';
+    int err = uvhttp_response_set_header(response, "Content-Range", range);
+    return err != 0 ? err : uvhttp_response_send_status(response, 416);
+}
+
+static int send_range(uvhttp_response_t *response, struct uvh_file_entry *entry, uint64_t first,
+                      uint64_t last)
+{
+    char range[UVH_RANGE_CONTENT_RANGE_SIZE + 1];
+    range[uvh_range_format(range, first, last, entry->size)] = '\0';
+    int err = uvhttp_response_set_header(response, "Content-Range", range);
+    return err != 0 ? err : send_part(response, entry, 206, first, last - first + 1);
+}
+
+/* `range` is that of a GET. Several ranges get the whole file, which RFC 9110 14.2 allows; so does any range of an empty file, since
+ * the clients that ask everything by range would take 416 for an error. */
+static int answer_range(uvhttp_request_t *request, uvhttp_response_t *response, struct uvh_file_entry *entry,
+                        uvhttp_slice_t range)
+{
+    uvhttp_slice_t etag = {entry->etag, entry->etag_length};
+    uvhttp_slice_t if_range = uvhttp_request_field(request, UVHTTP_FIELD_IF_RANGE);
+    uint64_t first = 0;
+    uint64_t last = 0;
+    if (entry->size == 0 ||
+        (if_range.base != NULL &&
+         !uvh_range_if_range_holds(if_range, etag, true, entry->modified,
+                                   uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000)))
+        return send_part(response, entry, 200, 0, entry->size);
+    switch (uvh_range_parse(range, entry->size, &first, &last)) {
+    case UVH_RANGE_SATISFIABLE:
+        return send_range(response, entry, first, last);
+    case UVH_RANGE_UNSATISFIABLE:
+        return send_unsatisfied(response, entry);
+    case UVH_RANGE_NONE:
+    case UVH_RANGE_SEVERAL:
+        break;
+    }
+    return send_part(response, entry, 200, 0, entry->size);
+}
+
+int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *response,
+                             struct uvh_file_entry *entry)
+{
+    const struct uvh_conditional_fields fields = {
+        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
+        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
+        .if_modified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_MODIFIED_SINCE),
+        .if_unmodified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
+    };
+    uvhttp_slice_t range = uvhttp_request_field(request, UVHTTP_FIELD_RANGE);
+    if (UVH_LIKELY(fields.if_match.base == NULL && fields.if_none_match.base == NULL &&
+                   fields.if_modified_since.base == NULL && fields.if_unmodified_since.base == NULL &&
+                   range.base == NULL))
+        return send_part(response, entry, 200, 0, entry->size);
+
+    const struct uvh_conditional_entity entity = {
+        .etag = {entry->etag, entry->etag_length},
+        .modified = entry->modified,
+        .has_modified = true,
+        .exists = true,
+    };
+    switch (uvh_conditional_evaluate(&fields, &entity, true)) {
+    case UVH_CONDITIONAL_NOT_MODIFIED:
+        uvhttp_response_use_prepared(response, entry->validators);
+        return uvhttp_response_send(response, 304, NULL, NULL, 0);
+    case UVH_CONDITIONAL_FAILED:
+        return uvhttp_response_send_status(response, 412);
+    case UVH_CONDITIONAL_PROCEED:
+        break;
+    }
+    if (range.base == NULL || uvhttp_request_method(request) != UVHTTP_METHOD_GET)
+        return send_part(response, entry, 200, 0, entry->size);
+    return answer_range(request, response, entry, range);
+}

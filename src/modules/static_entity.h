@@ -1,0 +1,15 @@
+/* How a file that was found is answered: whole, a part of it, or not at all, as the request's conditions and range say.
+ *
+ * Called by static_files.c and static_fetch.c on the loop's thread, once for each request. */
+#ifndef UVH_MODULES_STATIC_ENTITY_H
+#define UVH_MODULES_STATIC_ENTITY_H
+
+#include <uvhttp/response.h>
+
+#include "modules/file_entry.h"
+
+/* 200, 206, 304, 412 or 416. The entry is referenced for as long as it is sent. Results are those of a handler. */
+int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *response,
+                             struct uvh_file_entry *entry);
+
+#endif
