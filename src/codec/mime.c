@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec/chars.h"
+#include "codec/field.h"
 
 enum { EXTENSION_SIZE = 12 };
 
@@ -188,4 +189,80 @@ const char *uvh_mime_type(uvhttp_slice_t file_name)
             high = middle;
     }
     return "application/octet-stream";
+}
+
+/* Besides all of "text" and what the suffix tells (RFC 6839): formats of text without one, and binary ones that are not packed. Fonts as
+ * ".woff" and ".woff2" are. */
+static const char *const compressible[] = {
+    "application/ecmascript",
+    "application/graphql",
+    "application/graphql-response",
+    "application/javascript",
+    "application/json",
+    "application/json5",
+    "application/jsonl",
+    "application/mbox",
+    "application/n-quads",
+    "application/n-triples",
+    "application/pgp-keys",
+    "application/postscript",
+    "application/rtf",
+    "application/sql",
+    "application/toml",
+    "application/trig",
+    "application/vnd.apple.mpegurl",
+    "application/vnd.ms-fontobject",
+    "application/wasm",
+    "application/x-httpd-php",
+    "application/x-javascript",
+    "application/x-ndjson",
+    "application/x-ns-proxy-autoconfig",
+    "application/x-pem-file",
+    "application/x-sh",
+    "application/x-subrip",
+    "application/x-tar",
+    "application/x-tex",
+    "application/x-www-form-urlencoded",
+    "application/x-x509-ca-cert",
+    "application/xml",
+    "application/xml-dtd",
+    "application/yaml",
+    "font/collection",
+    "font/otf",
+    "font/sfnt",
+    "font/ttf",
+    "image/bmp",
+    "image/vnd.adobe.photoshop",
+    "image/vnd.microsoft.icon",
+    "image/x-icon",
+    "image/x-ms-bmp",
+    "message/rfc822",
+    "model/gltf-binary",
+    "model/mtl",
+    "model/obj",
+    "model/stl",
+};
+
+static const char *const compressible_suffixes[] = {"+json", "+json-seq", "+text", "+xml", "+yaml"};
+
+static bool ends_with(uvhttp_slice_t text, const char *end)
+{
+    size_t length = strlen(end);
+    return text.length > length &&
+           uvh_field_name_equal((uvhttp_slice_t){text.base + text.length - length, length},
+                                (uvhttp_slice_t){end, length});
+}
+
+bool uvh_mime_is_compressible(const char *type)
+{
+    uvhttp_slice_t essence = {type, strcspn(type, "; \t")};
+    if (essence.length > 5 && uvh_field_name_equal((uvhttp_slice_t){type, 5}, (uvhttp_slice_t){"text/", 5}))
+        return true;
+    for (size_t i = 0; i < sizeof compressible_suffixes / sizeof compressible_suffixes[0]; i++)
+        if (ends_with(essence, compressible_suffixes[i]))
+            return true;
+    for (size_t i = 0; i < sizeof compressible / sizeof compressible[0]; i++)
+        if (uvh_field_name_equal(essence, (uvhttp_slice_t){compressible[i], strlen(compressible[i])}))
+            return true;
+    return false;
 }
