@@ -43,6 +43,9 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             PRIVATE uvhttp_flags uvhttp_mimalloc PkgConfig::UVHTTP_LIBUV PkgConfig::UVHTTP_CMOCKA)
     endif()
 
+    if(BUILD_WITH_COMPRESSION) # what the library makes, the tests undo
+        uvhttp_require(UVHTTP_BROTLI_DECODER "libbrotlidec" libbrotli-dev)
+    endif()
     foreach(kind unit vectors faults budget)
         file(GLOB test_sources CONFIGURE_DEPENDS tests/${kind}/test_*.c tests/${kind}/test_*.cpp)
         foreach(source ${test_sources})
@@ -60,10 +63,14 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
                 target_link_libraries(${target} PRIVATE uvhttp_config_objects PkgConfig::UVHTTP_LIBYAML)
                 target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc)
             endif()
+            if(name MATCHES "compress" AND BUILD_WITH_COMPRESSION)
+                target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_COMPRESSION PkgConfig::UVHTTP_BROTLI_DECODER)
+            endif()
             target_include_directories(${target} PRIVATE src tests)
             # For reading test data, wherever the test is started from.
             target_compile_definitions(${target} PRIVATE
-                UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests" UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>)
+                UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests" UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>
+                UVHTTP_TESTS_COMPRESSION=$<BOOL:${BUILD_WITH_COMPRESSION}>)
             target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static uvhttp_mimalloc PkgConfig::UVHTTP_CMOCKA)
             set_target_properties(${target} PROPERTIES
                 OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${kind})

@@ -7,11 +7,9 @@
 
 #include "codec/chars.h"
 #include "codec/field.h"
-#include "codec/parameter.h"
+#include "codec/weighted.h"
 
 #define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
-
-enum { BEST = 1000, LEAST = 1 };
 
 static uvhttp_slice_t slice_of(const char *text)
 {
@@ -23,63 +21,8 @@ static bool equals(uvhttp_slice_t a, uvhttp_slice_t b)
     return uvh_field_name_equal(a, b);
 }
 
-/* Thousandths of a qvalue (RFC 9110 section 12.4.2); -1 when it is none. */
-static int parse_quality(uvhttp_slice_t text)
-{
-    if (text.length == 0 || text.length > 5 || (text.base[0] != '0' && text.base[0] != '1'))
-        return -1;
-    int quality = (text.base[0] - '0') * 1000;
-    if (text.length > 1 && text.base[1] != '.')
-        return -1;
-    for (size_t i = 2, unit = 100; i < text.length; i++, unit /= 10) {
-        if (!uvh_chars_is(text.base[i], UVH_CHAR_DIGIT))
-            return -1;
-        quality += (text.base[i] - '0') * (int)unit;
-    }
-    return quality <= BEST ? quality : -1;
-}
-
-/* An element of one of the fields: range [ parameters ]. */
-struct element {
-    uvhttp_slice_t range;
-    uvhttp_slice_t parameters; /* with the weight among them */
-    int quality;
-    size_t parameter_count; /* without the weight */
-};
-
-static bool is_weight(const struct uvh_parameter *parameter)
-{
-    return equals(parameter->name, SLICE("q"));
-}
-
-/* The next element whose parameters are well-formed; false at the end. */
-static bool next_element(uvhttp_slice_t *rest, struct element *element)
-{
-    uvhttp_slice_t text;
-    while (rest->length > 0 && uvh_field_list_next(rest, &text)) {
-        struct uvh_parameter parameter;
-        int found;
-        bool weighed = false;
-        *element = (struct element){.range = uvh_parameter_front(&text), .quality = BEST};
-        element->parameters = text;
-        while ((found = uvh_parameter_next(&text, &parameter)) > 0) {
-            if (!is_weight(&parameter)) {
-                element->parameter_count++;
-                continue;
-            }
-            element->quality = parameter.quoted || weighed ? -1 : parse_quality(parameter.value);
-            weighed = true;
-            if (element->quality < 0)
-                break;
-        }
-        if (found == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Judges one offer: how near `element` is to it, 0 when it does not hold it, -1 when it is malformed. */
-typedef int (*nearness_cb)(const struct element *element, uvhttp_slice_t offer);
+typedef int (*nearness_cb)(const struct uvh_weighted *element, uvhttp_slice_t offer);
 
 struct verdict {
     int quality;
@@ -90,8 +33,8 @@ struct verdict {
 static struct verdict judge(uvhttp_slice_t field, uvhttp_slice_t offer, nearness_cb nearness_of)
 {
     struct verdict verdict = {0, 0, false};
-    struct element element;
-    while (next_element(&field, &element)) {
+    struct uvh_weighted element;
+    while (uvh_weighted_next(&field, &element)) {
         int nearness = nearness_of(&element, offer);
         verdict.any = verdict.any || nearness >= 0;
         if (nearness > verdict.nearness) {
@@ -142,7 +85,7 @@ static bool has_all_parameters(uvhttp_slice_t offered, uvhttp_slice_t wanted)
 {
     struct uvh_parameter parameter;
     while (uvh_parameter_next(&wanted, &parameter) > 0) {
-        if (!is_weight(&parameter) && !has_parameter(offered, &parameter))
+        if (!uvh_weighted_is_weight(&parameter) && !has_parameter(offered, &parameter))
             return false;
     }
     return true;
@@ -159,7 +102,7 @@ static bool split_type(uvhttp_slice_t text, uvhttp_slice_t *type, uvhttp_slice_t
     return uvh_field_name_valid(*type) && uvh_field_name_valid(*subtype);
 }
 
-static int type_nearness(const struct element *element, uvhttp_slice_t offer)
+static int type_nearness(const struct uvh_weighted *element, uvhttp_slice_t offer)
 {
     enum { KIND = 1 << 20 }; /* the kind of range counts first, then its parameters */
     uvhttp_slice_t wanted[2];
@@ -178,20 +121,13 @@ static int type_nearness(const struct element *element, uvhttp_slice_t offer)
     return (any_type ? 1 : any_subtype ? 2 : 3) * KIND + (int)parameters;
 }
 
-static uvhttp_slice_t without_x(uvhttp_slice_t coding)
-{
-    if (equals(coding, SLICE("x-gzip")) || equals(coding, SLICE("x-compress")))
-        return (uvhttp_slice_t){coding.base + 2, coding.length - 2};
-    return coding;
-}
-
-static int encoding_nearness(const struct element *element, uvhttp_slice_t offer)
+static int encoding_nearness(const struct uvh_weighted *element, uvhttp_slice_t offer)
 {
     if (!uvh_field_name_valid(element->range) || element->parameter_count > 0)
         return -1;
     if (equals(element->range, SLICE("*")))
         return 1;
-    return equals(without_x(element->range), without_x(offer)) ? 2 : 0;
+    return equals(uvh_weighted_coding(element->range), uvh_weighted_coding(offer)) ? 2 : 0;
 }
 
 /* 1*8ALPHA *( "-" 1*8alphanum ), or "*" (RFC 4647 section 2.1) */
@@ -223,7 +159,7 @@ static bool begins_with(uvhttp_slice_t tag, uvhttp_slice_t front)
            equals((uvhttp_slice_t){tag.base, front.length}, front);
 }
 
-static int language_nearness(const struct element *element, uvhttp_slice_t offer)
+static int language_nearness(const struct uvh_weighted *element, uvhttp_slice_t offer)
 {
     /* Far above what a field can measure; a length that does not fit is none that is offered. */
     enum { PREFIX = 1 << 20, EXACT = 1 << 21 };
@@ -246,7 +182,7 @@ static int language_nearness(const struct element *element, uvhttp_slice_t offer
 int uvhttp_negotiate_type_quality(uvhttp_slice_t accept, const char *offer)
 {
     struct verdict verdict = judge(accept, slice_of(offer), type_nearness);
-    return verdict.any ? verdict.quality : BEST;
+    return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
 }
 
 int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char *offer)
@@ -254,13 +190,13 @@ int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char
     struct verdict verdict = judge(accept_encoding, slice_of(offer), encoding_nearness);
     if (verdict.nearness > 0 || !equals(slice_of(offer), SLICE("identity")))
         return verdict.quality;
-    return verdict.any ? LEAST : BEST;
+    return verdict.any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
 }
 
 int uvhttp_negotiate_language_quality(uvhttp_slice_t accept_language, const char *offer)
 {
     struct verdict verdict = judge(accept_language, slice_of(offer), language_nearness);
-    return verdict.any ? verdict.quality : BEST;
+    return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
 }
 
 static ptrdiff_t choose(uvhttp_slice_t field, const char *const *offers, size_t count,
@@ -268,7 +204,7 @@ static ptrdiff_t choose(uvhttp_slice_t field, const char *const *offers, size_t 
 {
     ptrdiff_t best = -1;
     int best_quality = 0;
-    for (size_t i = 0; i < count && best_quality < BEST; i++) {
+    for (size_t i = 0; i < count && best_quality < UVH_WEIGHT_MOST; i++) {
         int quality = quality_of(field, offers[i]);
         if (quality > best_quality) {
             best = (ptrdiff_t)i;

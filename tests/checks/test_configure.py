@@ -55,14 +55,25 @@ def test_a_missing_openssl_is_named_by_its_package_when_it_is_asked_for(tmp_path
     assert "Debian package: libssl-dev" in configure(tmp_path, "-DBUILD_WITH_HTTPS=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-def test_openssl_is_left_out_where_there_is_none(tmp_path):
+@pytest.mark.parametrize("present, package", [
+    ([], "libbrotli-dev"), (["libbrotlienc"], "libzstd-dev"), (["libbrotlienc", "libzstd"], "zlib1g-dev"),
+])
+def test_a_missing_compressor_is_named_by_its_package_when_it_is_asked_for(tmp_path, present, package):
+    for name in ["libuv", "libxxhash", *present]:
+        module(tmp_path, name, "1.44.0")
+    assert f"Debian package: {package}" in configure(tmp_path, "-DBUILD_WITH_COMPRESSION=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
+
+
+def test_openssl_and_compression_are_left_out_where_there_is_none(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     options = ["-DBUILD_TESTING=OFF", "-DUVHTTP_BUILD_EXTRAS=OFF"]
     configured_targets(tmp_path / "without", *options, PKG_CONFIG_LIBDIR=str(tmp_path))
-    assert "BUILD_WITH_HTTPS:BOOL=OFF" in (tmp_path / "without/build/CMakeCache.txt").read_text()
+    without = (tmp_path / "without/build/CMakeCache.txt").read_text()
+    assert "BUILD_WITH_HTTPS:BOOL=OFF" in without and "BUILD_WITH_COMPRESSION:BOOL=OFF" in without
     configured_targets(tmp_path / "with", *options)
-    assert "BUILD_WITH_HTTPS:BOOL=ON" in (tmp_path / "with/build/CMakeCache.txt").read_text()
+    with_them = (tmp_path / "with/build/CMakeCache.txt").read_text()
+    assert "BUILD_WITH_HTTPS:BOOL=ON" in with_them and "BUILD_WITH_COMPRESSION:BOOL=ON" in with_them
 
 
 def test_a_missing_cpp_compiler_is_named_by_its_package(tmp_path):
