@@ -180,15 +180,35 @@ UVHTTP_EXPORT int uvhttp_response_send_descriptor(uvhttp_response_t *response, i
                                                   const char *content_type, int descriptor, uint64_t offset,
                                                   uint64_t size, uvhttp_release_cb release, void *arg);
 
+/* A part of a body: memory when `descriptor` is negative, else that many bytes of an open regular file from `offset`. */
+typedef struct uvhttp_part {
+    const void *data; /* of a part in memory; may be NULL when `size` is 0 */
+    int descriptor;
+    uint64_t offset; /* bytes into the file; of no meaning for memory */
+    uint64_t size;   /* bytes */
+} uvhttp_part_t;
+
+/* Sends one body that is made of `count` parts, one behind the other; Content-Length is their sum. The array is copied during the call, what it
+ * refers to (bytes and descriptors) stays yours and has to stay as it is until `release` is called; same rule as send_borrowed, and for files
+ * as send_descriptor. With no parts the body is empty. More errors: UVHTTP_EINVAL (no array, memory without `data`, a file's end or a
+ * sum beyond 2^63 - 1). For a file between texts, several pieces of one file (RFC 9110 section 15.3.7.2), or headers and contents of an archive. */
+UVHTTP_EXPORT int uvhttp_response_send_parts(uvhttp_response_t *response, int status,
+                                             const char *content_type, const uvhttp_part_t *parts,
+                                             size_t count, uvhttp_release_cb release, void *arg);
+
 /* Fields encoded once and sent many times: the quickest way to send the same fields again and again. */
 typedef struct uvhttp_prepared uvhttp_prepared_t;
 
-/* These three: any thread, one at a time for one object. NULL when memory ran out. `allocator` NULL means the system's. Freed with uvhttp_prepared_free (NULL is fine). */
+/* These four: any thread, one at a time for one object. NULL when memory ran out. `allocator` NULL means the system's. Freed with uvhttp_prepared_free (NULL is fine). */
 UVHTTP_EXPORT uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator);
 UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
 
 /* Adds a field; rules and errors as for uvhttp_response_add_header. */
 UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value);
+
+/* Adds all fields of another set, but those named `except` (NULL: all). `from` is only read. 0, or UVHTTP_ENOMEM with nothing added. */
+UVHTTP_EXPORT int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from,
+                                          const char *except);
 
 /* Sends these fields with the response, after those set one by one. They are copied when the response is sent, so
  * `prepared` has to live until the send function returns. One set per response: a second call replaces the first. A

@@ -45,25 +45,58 @@ static bool parse_spec(uvhttp_slice_t text, struct spec *spec)
     return !spec->has_first || !spec->has_last || spec->first <= spec->last;
 }
 
-static enum uvh_range_kind apply(const struct spec *spec, uint64_t size, uint64_t *first, uint64_t *last)
+static enum uvh_range_kind apply(const struct spec *spec, uint64_t size, struct uvh_range *range)
 {
     if (!spec->has_first) {
         if (spec->last == 0)
             return UVH_RANGE_UNSATISFIABLE;
         if (size == 0)
             return UVH_RANGE_NONE; /* satisfiable, but 206 cannot express the last bytes of nothing */
-        *first = spec->last < size ? size - spec->last : 0;
-        *last = size - 1;
+        range->first = spec->last < size ? size - spec->last : 0;
+        range->last = size - 1;
         return UVH_RANGE_SATISFIABLE;
     }
     if (spec->first >= size)
         return UVH_RANGE_UNSATISFIABLE;
-    *first = spec->first;
-    *last = spec->has_last && spec->last < size ? spec->last : size - 1;
+    range->first = spec->first;
+    range->last = spec->has_last && spec->last < size ? spec->last : size - 1;
     return UVH_RANGE_SATISFIABLE;
 }
 
-enum uvh_range_kind uvh_range_parse(uvhttp_slice_t value, uint64_t size, uint64_t *first, uint64_t *last)
+/* They overlap, or what lies between them is not worth a part. */
+static bool belong_together(const struct uvh_range *a, const struct uvh_range *b)
+{
+    const struct uvh_range *before = a->first <= b->first ? a : b;
+    const struct uvh_range *after = before == a ? b : a;
+    return after->first <= before->last || after->first - before->last - 1 < UVH_RANGE_GAP;
+}
+
+/* Takes in the range, with those it belongs together with in the place of the first of them. */
+static void add(struct uvh_range_set *set, struct uvh_range range)
+{
+    size_t place = set->count;
+    for (size_t i = 0; i < set->count;) {
+        const struct uvh_range *one = &set->items[i];
+        if (!belong_together(one, &range)) {
+            i++;
+            continue;
+        }
+        if (one->first < range.first)
+            range.first = one->first;
+        if (one->last > range.last)
+            range.last = one->last;
+        set->count--;
+        memmove(&set->items[i], &set->items[i + 1], (set->count - i) * sizeof(*one));
+        if (i < place)
+            place = i;
+        i = 0; /* it has grown, and may reach those that were passed */
+    }
+    memmove(&set->items[place + 1], &set->items[place], (set->count - place) * sizeof(range));
+    set->items[place] = range;
+    set->count++;
+}
+
+enum uvh_range_kind uvh_range_parse(uvhttp_slice_t value, uint64_t size, struct uvh_range_set *set)
 {
     static const uvhttp_slice_t unit = {"bytes=", 6};
     if (value.base == NULL || value.length < unit.length ||
@@ -72,15 +105,21 @@ enum uvh_range_kind uvh_range_parse(uvhttp_slice_t value, uint64_t size, uint64_
     uvhttp_slice_t rest = {value.base + unit.length, value.length - unit.length};
     uvhttp_slice_t element;
     struct spec spec = {false, false, 0, 0};
+    struct uvh_range range = {0, 0};
+    bool inexpressible = false;
     unsigned count = 0;
+    set->count = 0;
     while (uvh_field_list_next(&rest, &element)) {
-        if (!parse_spec(element, &spec))
+        if (++count > UVH_RANGE_MOST || !parse_spec(element, &spec))
             return UVH_RANGE_NONE;
-        count++;
+        enum uvh_range_kind kind = apply(&spec, size, &range);
+        if (kind == UVH_RANGE_SATISFIABLE)
+            add(set, range);
+        inexpressible = inexpressible || kind == UVH_RANGE_NONE;
     }
-    if (count == 0)
+    if (count == 0 || inexpressible)
         return UVH_RANGE_NONE;
-    return count > 1 ? UVH_RANGE_SEVERAL : apply(&spec, size, first, last);
+    return set->count > 0 ? UVH_RANGE_SATISFIABLE : UVH_RANGE_UNSATISFIABLE;
 }
 
 bool uvh_range_if_range_holds(uvhttp_slice_t value, uvhttp_slice_t etag, bool has_modified, int64_t modified,

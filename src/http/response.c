@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "codec/field.h"
+#include "codec/h1_encode.h"
 
 enum {
     FIRST_HEADERS = 8,
@@ -215,6 +216,22 @@ const char *uvhttp_response_header(const uvhttp_response_t *response, const char
     return NULL;
 }
 
+/* Takes the next of the lines "Name: value\r\n" that uvhttp_prepared_add has written. */
+static bool next_prepared(uvhttp_slice_t *rest, struct uvh_header *field)
+{
+    if (rest->length == 0)
+        return false;
+    const char *line = rest->base;
+    const char *end = line + rest->length;
+    const char *colon = memchr(line, ':', rest->length);
+    const char *value = colon + 2;
+    const char *line_end = memchr(colon, '\r', (size_t)(end - colon));
+    field->name = (uvhttp_slice_t){line, (size_t)(colon - line)};
+    field->value = (uvhttp_slice_t){value, (size_t)(line_end - value)};
+    *rest = (uvhttp_slice_t){line_end + 2, (size_t)(end - line_end - 2)};
+    return true;
+}
+
 uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, const char *name)
 {
     const char *set = uvhttp_response_header(response, name);
@@ -222,16 +239,11 @@ uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, c
         return text_slice(set);
     if (name == NULL || response->prepared == NULL || response->prepared->lines.length == 0)
         return (uvhttp_slice_t){NULL, 0};
-    /* Lines "Name: value\r\n", as uvhttp_prepared_add has written them. */
-    const char *line = response->prepared->lines.data;
-    const char *end = line + response->prepared->lines.length;
-    while (line < end) {
-        const char *colon = memchr(line, ':', (size_t)(end - line));
-        const char *line_end = memchr(colon, '\r', (size_t)(end - colon));
-        const char *value = colon + 2;
-        if (uvh_field_name_equal((uvhttp_slice_t){line, (size_t)(colon - line)}, text_slice(name)))
-            return (uvhttp_slice_t){value, (size_t)(line_end - value)};
-        line = line_end + 2;
+    uvhttp_slice_t rest = {response->prepared->lines.data, response->prepared->lines.length};
+    struct uvh_header field;
+    while (next_prepared(&rest, &field)) {
+        if (uvh_field_name_equal(field.name, text_slice(name)))
+            return field.value;
     }
     return (uvhttp_slice_t){NULL, 0};
 }
@@ -349,5 +361,28 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
     }
     if (uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
         prepared->has_content_type = true;
+    return 0;
+}
+
+int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from, const char *except)
+{
+    struct uvh_bytes *lines = &prepared->lines;
+    size_t before = lines->length;
+    uvhttp_slice_t rest = {from->lines.data, from->lines.length};
+    uvhttp_slice_t left_out = {except, except == NULL ? 0 : strlen(except)};
+    struct uvh_header field;
+    bool typed = prepared->has_content_type;
+    while (next_prepared(&rest, &field)) {
+        size_t length = field.name.length + field.value.length + UVH_H1_ENCODE_FIELD_EXTRA;
+        if (except != NULL && uvh_field_name_equal(field.name, left_out))
+            continue;
+        if (uvh_bytes_append(lines, field.name.base, length) != 0) {
+            lines->length = before;
+            lines->failed = false;
+            return UVHTTP_ENOMEM;
+        }
+        typed = typed || uvh_field_lookup(field.name) == UVHTTP_FIELD_CONTENT_TYPE;
+    }
+    prepared->has_content_type = typed;
     return 0;
 }

@@ -21,6 +21,13 @@ enum uvh_body_source {
     UVH_BODY_FILE = 1,   /* `descriptor` from `offset` */
     UVH_BODY_PIECES = 2, /* comes by uvhttp_response_write */
     UVH_BODY_STREAM = 3, /* none: with 101 the connection becomes `stream` */
+    UVH_BODY_PARTS = 4,  /* `parts`; once it is sent, the part whose turn it is: memory or a file */
+};
+
+/* What is still to come of a body in several parts. */
+struct uvh_body_parts {
+    const uvhttp_part_t *next;
+    size_t count;
 };
 
 struct uvh_body {
@@ -32,6 +39,7 @@ struct uvh_body {
     bool transient;       /* the bytes are gone when the sending call returns: what is left must be copied */
     uvhttp_release_cb release; /* NULL: nobody needs to know */
     void *release_arg;
+    struct uvh_body_parts *parts; /* NULL unless there are several */
 };
 
 enum uvh_response_state {

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "codec/conditional.h"
 #include "codec/field.h"
+#include "modules/field_lines.h"
 
 enum {
     MOST_HASHED = 16 << 20, /* some milliseconds of the loop's time at most */
@@ -50,14 +51,17 @@ static void write_tag(uvhttp_slice_t body, char tag[TAG_SIZE])
     *out = '\0';
 }
 
-static enum uvh_conditional_outcome evaluate(uvhttp_request_t *request, const char *tag)
+static int evaluate(uvhttp_request_t *request, const char *tag, enum uvh_conditional_outcome *outcome)
 {
-    const struct uvh_conditional_fields fields = {
+    struct uvh_conditional_fields fields = {
         .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
         .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
     };
     const struct uvh_conditional_entity entity = {.etag = slice_of(tag), .exists = true};
-    return uvh_conditional_evaluate(&fields, &entity, true);
+    int err = uvh_field_lines_join_conditions(request, &fields);
+    if (err == 0)
+        *outcome = uvh_conditional_evaluate(&fields, &entity, true);
+    return err;
 }
 
 /* The fields about the body, which a 304 need not repeat (RFC 9110 section 15.4.5) and a 412 does not have. */
@@ -85,10 +89,13 @@ static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     if (!is_tagged(request, response))
         return 0;
     write_tag(uvhttp_response_body(response), tag);
-    enum uvh_conditional_outcome outcome = evaluate(request, tag);
+    enum uvh_conditional_outcome outcome;
+    int err = evaluate(request, tag, &outcome);
+    if (err != 0)
+        return err;
     if (outcome == UVH_CONDITIONAL_FAILED)
         return become(response, 412);
-    int err = uvhttp_response_set_header(response, "ETag", tag);
+    err = uvhttp_response_set_header(response, "ETag", tag);
     if (err == 0 && outcome == UVH_CONDITIONAL_NOT_MODIFIED)
         err = become(response, 304);
     return err;

@@ -7,6 +7,8 @@
 #include "base/compiler.h"
 #include "codec/conditional.h"
 #include "codec/range.h"
+#include "modules/byte_ranges.h"
+#include "modules/field_lines.h"
 
 static void release_entry(void *entry)
 {
@@ -42,27 +44,66 @@ static int send_range(uvhttp_response_t *response, struct uvh_file_entry *entry,
     return err != 0 ? err : send_part(response, entry, 206, first, last - first + 1);
 }
 
-/* `range` is that of a GET. Several ranges get the whole file, which RFC 9110 14.2 allows; so does any range of an empty file, since
- * the clients that ask everything by range would take 416 for an error. */
+/* What a 200 would say of the file, but for its type, which each part has (RFC 9110 section 15.3.7). */
+static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
+                      const struct uvh_byte_ranges *body)
+{
+    uvhttp_prepared_t *fields = uvhttp_prepared_new(entry->allocator);
+    if (fields == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_prepared_add_all(fields, entry->fields, "Content-Type");
+    if (err == 0) {
+        uvh_file_entry_ref(entry);
+        uvhttp_response_use_prepared(response, fields);
+        err = uvhttp_response_send_parts(response, 206, body->type, body->parts, body->count, release_entry,
+                                         entry);
+        if (err != 0) /* it may be answered again, and `fields` go */
+            uvhttp_response_use_prepared(response, NULL);
+    }
+    uvhttp_prepared_free(fields);
+    return err;
+}
+
+/* Parts that are longer than the file with all that stands around them are not sent: it is shorter, and nobody gets more of the server
+ * than by asking for the file (RFC 9110 section 17.15). */
+static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response, struct uvh_file_entry *entry,
+                       const struct uvh_range_set *set)
+{
+    struct uvh_byte_ranges body;
+    if (set->count == 1)
+        return send_range(response, entry, set->items[0].first, set->items[0].last);
+    int err = uvh_byte_ranges_make(request, entry, set, &body);
+    if (err != 0)
+        return err;
+    if (body.size > entry->size)
+        return send_part(response, entry, 200, 0, entry->size);
+    return send_parts(response, entry, &body);
+}
+
+/* `range` is that of a GET. Any range of an empty file gets the whole file, since the clients that ask everything by range would take
+ * 416 for an error. */
 static int answer_range(uvhttp_request_t *request, uvhttp_response_t *response, struct uvh_file_entry *entry,
                         uvhttp_slice_t range)
 {
     uvhttp_slice_t etag = {entry->etag, entry->etag_length};
     uvhttp_slice_t if_range = uvhttp_request_field(request, UVHTTP_FIELD_IF_RANGE);
-    uint64_t first = 0;
-    uint64_t last = 0;
+    struct uvh_range_set set;
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_RANGE, &range);
+    if (err == 0)
+        err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_RANGE, &if_range);
+    if (err != 0)
+        return err;
     if (entry->size == 0 ||
         (if_range.base != NULL &&
          !uvh_range_if_range_holds(if_range, etag, true, entry->modified,
                                    uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000)))
         return send_part(response, entry, 200, 0, entry->size);
-    switch (uvh_range_parse(range, entry->size, &first, &last)) {
+    switch (uvh_range_parse(range, entry->size, &set)) {
     case UVH_RANGE_SATISFIABLE:
-        return send_range(response, entry, first, last);
+        return send_ranges(request, response, entry, &set);
     case UVH_RANGE_UNSATISFIABLE:
         return send_unsatisfied(response, entry);
     case UVH_RANGE_NONE:
-    case UVH_RANGE_SEVERAL:
         break;
     }
     return send_part(response, entry, 200, 0, entry->size);
@@ -71,7 +112,7 @@ static int answer_range(uvhttp_request_t *request, uvhttp_response_t *response, 
 int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *response,
                              struct uvh_file_entry *entry)
 {
-    const struct uvh_conditional_fields fields = {
+    struct uvh_conditional_fields fields = {
         .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
         .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
         .if_modified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_MODIFIED_SINCE),
@@ -83,6 +124,9 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
                    range.base == NULL))
         return send_part(response, entry, 200, 0, entry->size);
 
+    int err = uvh_field_lines_join_conditions(request, &fields);
+    if (err != 0)
+        return err;
     const struct uvh_conditional_entity entity = {
         .etag = {entry->etag, entry->etag_length},
         .modified = entry->modified,

@@ -175,6 +175,10 @@ uvhttp_slice_t uvh_conn_tx_waiting(const struct uvh_conn *conn);
 /* Counts sent bytes, those of `out` first; the number of the others. */
 size_t uvh_conn_tx_sent(struct uvh_conn *conn, size_t count);
 
+/* conn_parts.c: goes on with a body in several parts when the one before has been sent. Short ones in memory are copied to `out`, as far as
+ * it has room; the first other one becomes the response's body. False when nothing was left. */
+bool uvh_conn_parts_next(struct uvh_conn *conn);
+
 /* conn_write.c */
 /* Sends these areas, of `size` bytes together, behind what was collected: at once from where they lie, or at the end of the event; what the
  * socket does not take is copied. 0, UVHTTP_ENOMEM with nothing taken, or UVHTTP_EGONE. */

@@ -267,6 +267,8 @@ static int respond(struct uvh_exchange *base)
         conn->out.end += (uint32_t)body->size;
         base->sent += body->size;
     }
+    if (UVH_UNLIKELY(body->parts != NULL) && !head_only)
+        uvh_conn_parts_next(conn);
     if (copied || head_only || body->size == 0) {
         uvh_conn_tx_complete(conn);
         return 0;
@@ -368,15 +370,28 @@ static int send_file(struct uvh_conn *conn)
     return body->size == 0 ? SENT_ALL : SENT_SOME;
 }
 
+/* `out` and the body behind it, of which each part in turn. */
+static int send_waiting(struct uvh_conn *conn)
+{
+    uint64_t most = conn->tx == UVH_TX_BODY ? conn->exchange->base.sent + FILE_PER_EVENT : 0;
+    for (;;) {
+        int result = send_memory(conn);
+        if (result == SENT_ALL)
+            result = send_file(conn);
+        if (result != SENT_ALL || conn->tx != UVH_TX_BODY || !uvh_conn_parts_next(conn))
+            return result;
+        if (conn->exchange->base.sent >= most)
+            return SENT_SOME;
+    }
+}
+
 int uvh_conn_tx_flush(struct uvh_conn *conn)
 {
     if (conn->life == UVH_CONN_CLOSED)
         return UVHTTP_EGONE;
     if (conn->out.buffer == NULL && conn->tx == UVH_TX_IDLE)
         return 0;
-    int result = send_memory(conn);
-    if (result == SENT_ALL)
-        result = send_file(conn);
+    int result = send_waiting(conn);
     if (result == SENT_SOME) {
         if (conn->tx != UVH_TX_BODY)
             conn->tx = UVH_TX_FLUSH;

@@ -133,6 +133,52 @@ int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status, con
                                        .release_arg = arg});
 }
 
+/* A file ends at INT64_MAX, memory at PTRDIFF_MAX. */
+static bool can_be_sent(const uvhttp_part_t *part)
+{
+    if (part->descriptor < 0)
+        return part->size <= PTRDIFF_MAX && (part->data != NULL || part->size == 0);
+    return part->offset <= INT64_MAX && part->size <= INT64_MAX - part->offset;
+}
+
+/* The sum of the parts; UVHTTP_LENGTH_UNKNOWN when they cannot be sent. */
+static uint64_t size_of_parts(const uvhttp_part_t *parts, size_t count)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!can_be_sent(&parts[i]) || parts[i].size > INT64_MAX - size)
+            return UVHTTP_LENGTH_UNKNOWN;
+        size += parts[i].size;
+    }
+    return size;
+}
+
+int uvhttp_response_send_parts(uvhttp_response_t *response, int status, const char *content_type,
+                               const uvhttp_part_t *parts, size_t count, uvhttp_release_cb release, void *arg)
+{
+    uint64_t size = UVHTTP_LENGTH_UNKNOWN;
+    struct uvh_body_parts *copy = NULL;
+    if ((parts != NULL || count == 0) && count < (SIZE_MAX - sizeof(*copy)) / sizeof(*parts))
+        size = size_of_parts(parts, count);
+    if (size != UVHTTP_LENGTH_UNKNOWN)
+        copy = uvh_arena_alloc(response->arena, sizeof(*copy) + count * sizeof(*parts));
+    if (copy == NULL) {
+        if (release != NULL)
+            release(arg);
+        return size == UVHTTP_LENGTH_UNKNOWN ? UVHTTP_EINVAL : UVHTTP_ENOMEM;
+    }
+    *copy = (struct uvh_body_parts){(const uvhttp_part_t *)(copy + 1), count};
+    if (count > 0)
+        memcpy(copy + 1, parts, count * sizeof(*parts));
+    return uvh_send(response, status, content_type,
+                    &(struct uvh_body){.source = UVH_BODY_PARTS,
+                                       .descriptor = -1,
+                                       .size = size,
+                                       .parts = copy,
+                                       .release = release,
+                                       .release_arg = arg});
+}
+
 int uvhttp_response_send_text(uvhttp_response_t *response, int status, const char *text)
 {
     return uvhttp_response_send(response, status, type_text, text, strlen(text));

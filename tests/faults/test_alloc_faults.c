@@ -34,7 +34,12 @@ static struct raw_client client;
 
 #define GET(path)  "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
 #define GET4(path) GET(path) GET(path) GET(path) GET(path)
-#define F4(n)      "X-" n "0: 0\r\nX-" n "1: 1\r\nX-" n "2: 2\r\nX-" n "3: 3\r\n"
+#define TEN(text)  text text text text text text text text text text
+#define LONG_TAG   "\"" TEN(TEN("123456789-123456789-")) "1234567890\""
+#define AT(place)  place "000-" place "000,"
+#define DECADE(n) \
+    AT(n "0") AT(n "1") AT(n "2") AT(n "3") AT(n "4") AT(n "5") AT(n "6") AT(n "7") AT(n "8") AT(n "9")
+#define F4(n) "X-" n "0: 0\r\nX-" n "1: 1\r\nX-" n "2: 2\r\nX-" n "3: 3\r\n"
 
 /* It would align the columns of rows that have little in common. */
 /* clang-format off */
@@ -173,6 +178,27 @@ static const struct scenario scenarios[] = {
      .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\n\r\n"},
      .count = 1,
      .answers = {{206, "ma", 0}}},
+    {.name = "two ranges of a file, and so many that they need blocks of their own",
+     .pieces = {"GET /static/large.bin HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9,-10\r\n\r\n",
+                "GET /static/large.bin HTTP/1.1\r\nHost: h\r\nRange: bytes=" DECADE("1") DECADE("2") DECADE("3")
+                DECADE("4") DECADE("5") DECADE("6") AT("70") AT("71") AT("72") AT("73") "\r\n\r\n"},
+     .count = 2,
+     .answers = {{206, NULL, 250}, {206, NULL, 6870}}},
+    {.name = "conditions and ranges on several lines, longer than what is left of a block",
+     .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: " LONG_TAG "\r\nIf-None-Match: \"x\"\r\n\r\n",
+                "GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\nIf-Match: " LONG_TAG "\r\n\r\n",
+                "GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\nRange: " LONG_TAG "\r\n\r\n"},
+     .count = 3,
+     .answers = {{200, "small", 0}, {412, NULL, 0}, {200, "small", 0}}},
+    {.name = "If-Range on several lines",
+     .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\n"
+                "If-Range: " LONG_TAG "\r\nIf-Range: \"x\"\r\n\r\n"},
+     .count = 1,
+     .answers = {{200, "small", 0}}},
+    {.name = "an entity tag, and conditions on several lines",
+     .pieces = {"GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-None-Match: " LONG_TAG "\r\nIf-None-Match: \"x\"\r\n\r\n"},
+     .count = 1,
+     .answers = {{200, "hello", 0}}},
     {.name = "not modified",
      .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n"},
      .count = 1,

@@ -25,6 +25,7 @@ static struct raw_client client;
 struct borrowed {
     unsigned char *data;
     size_t size;
+    int descriptor; /* -1: none */
     int released;
 };
 static struct borrowed borrowed;
@@ -81,6 +82,85 @@ static void release_borrowed(void *arg)
     assert_ptr_equal(arg, &borrowed);
     borrowed.released++;
     memset(borrowed.data, 0xee, borrowed.size);
+    if (borrowed.descriptor >= 0)
+        close(borrowed.descriptor);
+    borrowed.descriptor = -1;
+}
+
+/* All of `bytes`, from memory and from the file in turn: short parts in memory before, between and behind long ones and files, empty ones,
+ * more in one piece than a buffer holds. The array is spoiled as soon as the call returns. With "?more" a byte more of the file than there is. */
+static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const struct {
+        bool from_file;
+        uint64_t size;
+    } pieces[] = {
+        {false, 100 },
+        {false, 1   },
+        {true,  1   },
+        {false, 4096},
+        {true,  0   },
+        {false, 4097},
+        {true,  5000},
+        {true,  5000},
+        {false, 0   },
+        {false, 7   },
+        {true,  9000},
+        {false, 7000},
+    };
+    uvhttp_part_t parts[UVH_COUNT_OF(pieces) + 40];
+    size_t count = 0;
+    uint64_t offset = 0;
+    const char *status = uvhttp_request_query(request, "status");
+    (void)arg;
+    memcpy(borrowed.data, bytes, SIZE);
+    borrowed.size = SIZE;
+    borrowed.descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(borrowed.descriptor >= 0);
+    for (; count < UVH_COUNT_OF(parts) - 1; count++) {
+        bool in_table = count < UVH_COUNT_OF(pieces); /* behind it 39 short ones, and all that is left */
+        bool from_file = in_table ? pieces[count].from_file : count % 13 == 0;
+        parts[count] = (uvhttp_part_t){.size = in_table ? pieces[count].size : 2500, .descriptor = -1};
+        if (from_file) {
+            parts[count].descriptor = borrowed.descriptor;
+            parts[count].offset = offset;
+        } else {
+            parts[count].data = parts[count].size == 0 ? NULL : borrowed.data + offset;
+        }
+        offset += parts[count].size;
+    }
+    bool more = uvhttp_request_query(request, "more") != NULL;
+    parts[count++] = (uvhttp_part_t){
+        .descriptor = borrowed.descriptor, .offset = offset, .size = SIZE - offset + (more ? 1 : 0)};
+    int err = uvhttp_response_send_parts(response, status == NULL ? 200 : (int)strtol(status, NULL, 10), NULL,
+                                         parts, count, release_borrowed, &borrowed);
+    memset(parts, 0xee, sizeof(parts));
+    if (err == 0)
+        return 0;
+    assert_int_equal(borrowed.released, 1);
+    return uvhttp_response_send_text(response, 200, uvhttp_error_name(err));
+}
+
+static int replace(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    assert_true(uvhttp_response_body_length(response) == SIZE);
+    assert_null(uvhttp_response_body(response).base);
+    return uvhttp_response_replace_body(response, "instead", 7);
+}
+
+static int replace_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    int err = uvhttp_response_on_send(response, replace, NULL);
+    return err != 0 ? err : send_many_parts(request, response, arg);
+}
+
+static int limit_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *most = uvhttp_request_query(request, "most");
+    uvhttp_response_limit_body(response, strtoull(most, NULL, 10));
+    return send_many_parts(request, response, arg);
 }
 
 static int send_borrowed_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -97,6 +177,40 @@ static int send_borrowed_bytes(uvhttp_request_t *request, uvhttp_response_t *res
     assert_int_equal(borrowed.released, 1);
     assert_true(uvhttp_response_open(response));
     return uvhttp_response_send_text(response, 200, uvhttp_error_name(err));
+}
+
+static int refuse_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const char byte = 'x';
+    static const struct {
+        uvhttp_part_t part;
+        size_t count;
+    } wrong[] = {
+        {{.data = NULL, .descriptor = -1, .size = 1},           1           },
+        {{.data = &byte, .descriptor = -1, .size = UINT64_MAX}, 1           },
+        {{.descriptor = 0, .offset = INT64_MAX, .size = 1},     1           },
+        {{.descriptor = 0, .offset = UINT64_MAX, .size = 0},    1           },
+        {{.data = &byte, .descriptor = -1, .size = 1},          SIZE_MAX    },
+        {{.data = &byte, .descriptor = -1, .size = 1},          SIZE_MAX / 8},
+    };
+    (void)request;
+    (void)arg;
+    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
+        borrowed.released = 0;
+        borrowed.size = 0;
+        assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, &wrong[i].part, wrong[i].count,
+                                                    release_borrowed, &borrowed),
+                         UVHTTP_EINVAL);
+        assert_int_equal(borrowed.released, 1);
+    }
+    uvhttp_part_t two[2] = {
+        {.descriptor = 0,   .size = INT64_MAX},
+        { .data = &byte, .descriptor = -1,         .size = 1}
+    };
+    assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, two, 2, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, NULL, 1, NULL, NULL), UVHTTP_EINVAL);
+    assert_true(uvhttp_response_open(response));
+    return uvhttp_response_send_parts(response, 200, "text/plain", NULL, 0, NULL, NULL);
 }
 
 static int send_small(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -120,15 +234,23 @@ static void begin(int receive_buffer)
         {"/part",     send_part_of_file  },
         {"/borrowed", send_borrowed_bytes},
         {"/small",    send_small         },
+        {"/parts",    send_many_parts    },
+        {"/replaced", replace_parts      },
+        {"/limited",  limit_parts        },
+        {"/refused",  refuse_parts       },
     };
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_server_route(stage.server, NULL, routes[i].pattern, routes[i].handler, NULL),
                          0);
+    const uvhttp_route_t blocked = {
+        .pattern = "/blocked", .handler = send_many_parts, .flags = UVHTTP_ROUTE_BLOCKING};
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &blocked), 0);
     stage_listen(&stage);
     stage_shrink_send_buffer(&stage, SEND_BUFFER);
     borrowed.released = 0;
+    borrowed.descriptor = -1;
     raw_client_connect(&client, uvhttp_server_port(stage.server), receive_buffer);
 }
 
@@ -184,7 +306,8 @@ static void exchange(const char *const *targets, size_t count, int receive_buffe
 static void every_kind_of_body_arrives_whole(void **state)
 {
     (void)state;
-    static const char *const targets[] = {"/static", "/copied", "/file", "/part", "/borrowed", "/small"};
+    static const char *const targets[] = {"/static",   "/copied", "/file",  "/part",
+                                          "/borrowed", "/small",  "/parts", "/blocked"};
     static const size_t pieces[] = {700, 5000, SIZE};
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         for (size_t k = 0; k < UVH_COUNT_OF(pieces); k++)
@@ -205,9 +328,9 @@ static void small_answers_read_byte_by_byte(void **state)
 static void pipelined_answers_of_all_kinds_keep_their_order(void **state)
 {
     (void)state;
-    static const char *const targets[] = {"/small", "/small", "/static", "/small",  "/file",
-                                          "/part",  "/small", "/small",  "/copied", "/borrowed",
-                                          "/small", "/file",  "/copied", "/small"};
+    static const char *const targets[] = {"/small",  "/small", "/static", "/small",    "/file",  "/part",
+                                          "/small",  "/small", "/copied", "/borrowed", "/small", "/file",
+                                          "/copied", "/parts", "/small",  "/parts",    "/parts", "/small"};
     exchange(targets, UVH_COUNT_OF(targets), 0, 3000);
     exchange(targets, UVH_COUNT_OF(targets), 0, SIZE);
     exchange(targets, 5, RECEIVE_BUFFER, 900);
@@ -265,15 +388,17 @@ static bool is_released(void *arg)
     return borrowed.released > 0;
 }
 
+static const char *const lending[] = {"/borrowed", "/parts"};
+
 static void a_borrowed_body_is_given_back_once_when_the_client_vanishes(void **state)
 {
     (void)state;
-    for (int reset = 0; reset < 2; reset++) {
+    for (int i = 0; i < 4; i++) {
         begin(RECEIVE_BUFFER);
-        ask("GET", "/borrowed");
+        ask("GET", lending[i / 2]);
         stage_drive(&stage, &client, 600, body_has_begun, NULL);
         assert_int_equal(borrowed.released, 0);
-        raw_client_close(&client, reset == 1);
+        raw_client_close(&client, i % 2 == 1);
         stage_drive(&stage, &client, 600, is_released, NULL);
         assert_true(uvhttp_server_stats(stage.server)->aborted_exchanges == 1);
         end();
@@ -284,15 +409,17 @@ static void a_borrowed_body_is_given_back_once_when_the_client_vanishes(void **s
 static void a_borrowed_body_is_given_back_once_when_the_server_is_freed(void **state)
 {
     (void)state;
-    begin(RECEIVE_BUFFER);
-    ask("GET", "/borrowed");
-    stage_drive(&stage, &client, 600, body_has_begun, NULL);
-    assert_int_equal(borrowed.released, 0);
-    uvhttp_server_free(stage.server);
-    stage.server = NULL;
-    assert_int_equal(borrowed.released, 1);
-    end();
-    assert_int_equal(borrowed.released, 1);
+    for (size_t i = 0; i < UVH_COUNT_OF(lending); i++) {
+        begin(RECEIVE_BUFFER);
+        ask("GET", lending[i]);
+        stage_drive(&stage, &client, 600, body_has_begun, NULL);
+        assert_int_equal(borrowed.released, 0);
+        uvhttp_server_free(stage.server);
+        stage.server = NULL;
+        assert_int_equal(borrowed.released, 1);
+        end();
+        assert_int_equal(borrowed.released, 1);
+    }
 }
 
 static void a_borrowed_body_nobody_wants_is_given_back_at_once(void **state)
@@ -303,10 +430,17 @@ static void a_borrowed_body_nobody_wants_is_given_back_at_once(void **state)
         int status;
         const char *length, *body;
     } cases[] = {
-        {"HEAD", "/borrowed",            200, "200000", ""             },
-        {"GET",  "/borrowed?status=204", 204, NULL,     ""             },
-        {"GET",  "/borrowed?status=304", 304, NULL,     ""             },
-        {"GET",  "/borrowed?status=99",  200, "13",     "UVHTTP_EINVAL"},
+        {"HEAD", "/borrowed",            200, "200000", ""                },
+        {"GET",  "/borrowed?status=204", 204, NULL,     ""                },
+        {"GET",  "/borrowed?status=304", 304, NULL,     ""                },
+        {"GET",  "/borrowed?status=99",  200, "13",     "UVHTTP_EINVAL"   },
+        {"HEAD", "/parts",               200, "200000", ""                },
+        {"GET",  "/parts?status=204",    204, NULL,     ""                },
+        {"GET",  "/parts?status=205",    205, "0",      ""                },
+        {"GET",  "/parts?status=304",    304, NULL,     ""                },
+        {"GET",  "/parts?status=99",     200, "13",     "UVHTTP_EINVAL"   },
+        {"GET",  "/limited?most=199999", 200, "16",     "UVHTTP_ETOOLARGE"},
+        {"GET",  "/replaced",            200, "7",      "instead"         },
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         char length[32];
@@ -358,6 +492,39 @@ static void a_file_that_gets_shorter_ends_the_connection_and_is_logged(void **st
     assert_memory_equal(body, bytes, length);
     assert_int_equal(stage.errors_logged, 1);
     assert_non_null(strstr(stage.last_error, uvhttp_strerror(UVHTTP_ETRUNCATED)));
+    end();
+}
+
+static void a_part_that_gets_shorter_ends_the_connection_and_is_logged(void **state)
+{
+    (void)state;
+    begin(0);
+    ask("GET", "/parts?more");
+    stage_drive_to_end(&stage, &client, 5000);
+    const char *body = memmem(client.data, client.received, "\r\n\r\n", 4);
+    assert_non_null(body);
+    size_t length = (size_t)(client.data + client.received - body) - 4;
+    assert_int_equal(length, SIZE); /* and one was promised beyond that */
+    assert_memory_equal(body + 4, bytes, SIZE);
+    assert_int_equal(borrowed.released, 1);
+    assert_int_equal(stage.errors_logged, 1);
+    assert_non_null(strstr(stage.last_error, uvhttp_strerror(UVHTTP_ETRUNCATED)));
+    end();
+}
+
+/* ---- parts ---- */
+
+static void what_cannot_be_sent_is_refused_and_no_part_is_an_empty_body(void **state)
+{
+    (void)state;
+    struct raw_answer answer;
+    size_t offset = 0;
+    begin(0);
+    ask("GET", "/refused");
+    assert_int_equal(stage_drive_answers(&stage, &client, 10000, 1), 1);
+    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(answer.status, 200);
+    assert_int_equal(answer.body_length, 0);
     end();
 }
 
@@ -435,6 +602,8 @@ int main(void)
         cmocka_unit_test(a_borrowed_body_is_given_back_once_when_the_server_is_freed),
         cmocka_unit_test(a_borrowed_body_nobody_wants_is_given_back_at_once),
         cmocka_unit_test(a_file_that_gets_shorter_ends_the_connection_and_is_logged),
+        cmocka_unit_test(a_part_that_gets_shorter_ends_the_connection_and_is_logged),
+        cmocka_unit_test(what_cannot_be_sent_is_refused_and_no_part_is_an_empty_body),
         cmocka_unit_test(the_last_answer_arrives_although_more_requests_are_on_the_way),
         cmocka_unit_test(the_last_answer_arrives_when_the_server_stops_in_the_middle_of_it),
     };

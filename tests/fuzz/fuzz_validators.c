@@ -33,14 +33,29 @@ static void check_date(uvhttp_slice_t text)
     require(again == seconds || seconds == INT64_C(253402300800));
 }
 
+/* Every range lies in the representation, and any two are so far apart that both are worth a part. */
+static void check_set(const struct uvh_range_set *set, uint64_t size)
+{
+    require(set->count > 0 && set->count <= UVH_RANGE_MOST);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct uvh_range *one = &set->items[i];
+        require(one->first <= one->last && one->last < size);
+        for (size_t j = 0; j < i; j++) {
+            const struct uvh_range *other = &set->items[j];
+            bool before = other->last < one->first && one->first - other->last > UVH_RANGE_GAP;
+            bool behind = one->last < other->first && other->first - one->last > UVH_RANGE_GAP;
+            require(before || behind);
+        }
+    }
+}
+
 static void check_range(uvhttp_slice_t text)
 {
     static const uint64_t sizes[] = {0, 1, 1000, UINT64_MAX};
     for (size_t i = 0; i < 4; i++) {
-        uint64_t first = 1;
-        uint64_t last = 0;
-        if (uvh_range_parse(text, sizes[i], &first, &last) == UVH_RANGE_SATISFIABLE)
-            require(first <= last && last < sizes[i]);
+        struct uvh_range_set set;
+        if (uvh_range_parse(text, sizes[i], &set) == UVH_RANGE_SATISFIABLE)
+            check_set(&set, sizes[i]);
     }
 }
 

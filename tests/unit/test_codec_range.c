@@ -1,4 +1,5 @@
 /* Range, If-Range and Content-Range (RFC 9110 section 14). */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,24 +16,27 @@
 
 #define NONE ((uvhttp_slice_t){NULL, 0})
 
-/* "none", "several", "unsatisfiable" or "first-last" */
+/* "none", "unsatisfiable" or "first-last", several with a space between them */
 static const char *parse(const char *value, uint64_t size)
 {
-    static char text[64];
-    uint64_t first = 0;
-    uint64_t last = 0;
-    switch (uvh_range_parse((uvhttp_slice_t){value, strlen(value)}, size, &first, &last)) {
+    static char text[UVH_RANGE_MOST * 43];
+    struct uvh_range_set set;
+    switch (uvh_range_parse((uvhttp_slice_t){value, strlen(value)}, size, &set)) {
     case UVH_RANGE_NONE:
         return "none";
-    case UVH_RANGE_SEVERAL:
-        return "several";
     case UVH_RANGE_UNSATISFIABLE:
         return "unsatisfiable";
     default:
-        assert_true(first <= last && last < size);
-        snprintf(text, sizeof text, "%llu-%llu", (unsigned long long)first, (unsigned long long)last);
-        return text;
+        break;
     }
+    char *out = text;
+    assert_in_range(set.count, 1, UVH_RANGE_MOST);
+    for (size_t i = 0; i < set.count; i++) {
+        assert_true(set.items[i].first <= set.items[i].last && set.items[i].last < size);
+        out += snprintf(out, 43, "%s%" PRIu64 "-%" PRIu64, i == 0 ? "" : " ", set.items[i].first,
+                        set.items[i].last);
+    }
+    return text;
 }
 
 static void borders(void **state)
@@ -72,8 +76,8 @@ static void spelling(void **state)
     assert_string_equal(parse("BYTES=0-1", 10), "0-1");
     assert_string_equal(parse("bytes= 0-1 ", 10), "0-1");
     assert_string_equal(parse("bytes=,0-1,", 10), "0-1");
-    assert_string_equal(parse("bytes=0-0,-1", 10), "several");
-    assert_string_equal(parse("bytes=0-0 , 2-3,5-", 10), "several");
+    assert_string_equal(parse("bytes=0-0 , 200-300,\t500-", 1000), "0-0 200-300 500-999");
+    assert_string_equal(parse("bytes=,0-0,, ,500-,", 1000), "0-0 500-999");
     static const char *const ignored[] = {
         "",           "bytes",       "bytes=",      "bytes=,",    "bytes=-",    "bytes=a-b",
         "bytes=5-4",  "bytes=1",     "bytes=1-2-3", "bytes=+1-2", "bytes=1-+2", "bytes=0x0-1",
@@ -81,9 +85,124 @@ static void spelling(void **state)
         "bytes=--1",  "bytes=0-1;",  "bytes=1,2-3", "bytesx=0-1", "bytes:0-1"};
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         assert_string_equal(parse(ignored[i], 10), "none");
-    uint64_t first;
-    uint64_t last;
-    assert_int_equal(uvh_range_parse(NONE, 10, &first, &last), UVH_RANGE_NONE);
+    struct uvh_range_set set;
+    assert_int_equal(uvh_range_parse(NONE, 10, &set), UVH_RANGE_NONE);
+}
+
+/* The examples of RFC 9110 section 14.1.2, of 10,000 bytes. */
+static void examples_of_the_rfc(void **state)
+{
+    (void)state;
+    assert_string_equal(parse("bytes=0-499", 10000), "0-499");
+    assert_string_equal(parse("bytes=500-999", 10000), "500-999");
+    assert_string_equal(parse("bytes=-500", 10000), "9500-9999");
+    assert_string_equal(parse("bytes=9500-", 10000), "9500-9999");
+    assert_string_equal(parse("bytes=0-0,-1", 10000), "0-0 9999-9999");
+    assert_string_equal(parse("bytes= 0-999, 4500-5499, -1000", 10000), "0-999 4500-5499 9000-9999");
+    /* Other specifications of the second 500 bytes. */
+    assert_string_equal(parse("bytes=500-600,601-999", 10000), "500-999");
+    assert_string_equal(parse("bytes=500-700,601-999", 10000), "500-999");
+}
+
+static void several(void **state)
+{
+    (void)state;
+    /* Those beyond the end are left out, unless there is no other. */
+    assert_string_equal(parse("bytes=0-9,2000-", 1000), "0-9");
+    assert_string_equal(parse("bytes=2000-,-0,500-509,1000-1001,0-9", 1000), "500-509 0-9");
+    assert_string_equal(parse("bytes=1000-,2000-3000,-0", 1000), "unsatisfiable");
+    assert_string_equal(parse("bytes=-5,0-0", 0), "none");
+    assert_string_equal(parse("bytes=1-,0-0", 0), "unsatisfiable");
+    /* One that is malformed spoils all. */
+    assert_string_equal(parse("bytes=0-9,500-400", 1000), "none");
+    assert_string_equal(parse("bytes=0-9,500", 1000), "none");
+    assert_string_equal(parse("bytes=0-9;500-509", 1000), "none");
+    /* The order is that of the request. */
+    assert_string_equal(parse("bytes=-10,400-409,0-9", 1000), "990-999 400-409 0-9");
+}
+
+static void near_ones_are_one(void **state)
+{
+    (void)state;
+    assert_string_equal(parse("bytes=0-9,89-99", 1000), "0-99"); /* 79 bytes between them */
+    assert_string_equal(parse("bytes=0-9,90-99", 1000), "0-9 90-99");
+    assert_string_equal(parse("bytes=89-99,0-9", 1000), "0-99");
+    assert_string_equal(parse("bytes=90-99,0-9", 1000), "90-99 0-9");
+    assert_string_equal(parse("bytes=0-99,20-30", 1000), "0-99");
+    assert_string_equal(parse("bytes=20-30,0-99", 1000), "0-99");
+    assert_string_equal(parse("bytes=0-,0-,0-,0-", 1000), "0-999");
+    assert_string_equal(parse("bytes=5-5,5-5", 1000), "5-5");
+    /* In the place of the first; a range that joins others takes those in between along. */
+    assert_string_equal(parse("bytes=900-909,0-9,500-509,10-19", 1000), "900-909 0-19 500-509");
+    assert_string_equal(parse("bytes=0-9,400-409,800-809,5-405", 1000), "0-409 800-809");
+    assert_string_equal(parse("bytes=800-809,400-409,0-9,5-405", 1000), "800-809 0-409");
+    assert_string_equal(parse("bytes=800-809,400-409,0-9,5-900", 1000), "0-900");
+    /* It reaches one that was passed only because it has grown. */
+    assert_string_equal(parse("bytes=0-9,300-309,150-250,85-90", 1000), "0-309");
+    assert_string_equal(parse("bytes=0-0,18446744073709551614-", UINT64_MAX),
+                        "0-0 18446744073709551614-18446744073709551614");
+}
+
+/* How many ranges of `count` that are far apart are answered; 0: none. */
+static size_t answered(unsigned count, const char *more)
+{
+    char value[4096] = "bytes=";
+    size_t length = strlen(value);
+    for (unsigned i = 0; i < count; i++)
+        length += (size_t)snprintf(value + length, sizeof value - length, "%u-%u,", i * 1000, i * 1000);
+    snprintf(value + length, sizeof value - length, "%s", more);
+    struct uvh_range_set set;
+    enum uvh_range_kind kind = uvh_range_parse((uvhttp_slice_t){value, strlen(value)}, 100000, &set);
+    assert_true(kind == UVH_RANGE_NONE || kind == UVH_RANGE_SATISFIABLE);
+    return kind == UVH_RANGE_NONE ? 0 : set.count;
+}
+
+static void too_many(void **state)
+{
+    (void)state;
+    assert_int_equal(answered(63, ""), 63);
+    assert_int_equal(answered(64, ""), 64);
+    assert_int_equal(answered(65, ""), 0);
+    assert_int_equal(answered(63, "0-0"), 63);
+    assert_int_equal(answered(64, "0-0"), 0); /* also when the last adds nothing */
+    assert_int_equal(answered(64, "200000-"), 0);
+    assert_int_equal(answered(64, ", ,"), 64);
+    assert_int_equal(answered(64, "x"), 0);
+}
+
+/* Against an array of bytes: each byte asked for is sent once, and of the others only such as lie in short gaps. */
+static void random_sets(void **state)
+{
+    enum { SIZE = 2000 };
+    (void)state;
+    srand(7);
+    for (int round = 0; round < 20000; round++) {
+        char value[1024] = "bytes=";
+        size_t length = strlen(value);
+        char asked[SIZE] = {0};
+        int count = 1 + rand() % 12;
+        for (int i = 0; i < count; i++) {
+            int first = rand() % SIZE;
+            int last = first + rand() % 200;
+            length +=
+                (size_t)snprintf(value + length, sizeof value - length, "%s%d-%d", i ? "," : "", first, last);
+            memset(asked + first, 1, (size_t)((last < SIZE ? last + 1 : SIZE) - first));
+        }
+        struct uvh_range_set set;
+        assert_int_equal(uvh_range_parse((uvhttp_slice_t){value, length}, SIZE, &set), UVH_RANGE_SATISFIABLE);
+        char sent[SIZE] = {0};
+        for (size_t i = 0; i < set.count; i++) {
+            assert_true(asked[set.items[i].first] && asked[set.items[i].last]);
+            for (uint64_t at = set.items[i].first; at <= set.items[i].last; at++)
+                assert_int_equal(sent[at]++, 0);
+        }
+        for (int at = 0, gap = SIZE; at < SIZE; at++) {
+            assert_true(sent[at] || !asked[at]);
+            if (asked[at]) /* a gap is closed exactly when it is short */
+                assert_true(gap == 0 || gap >= SIZE || sent[at - 1] == (gap < UVH_RANGE_GAP));
+            gap = asked[at] ? 0 : gap + 1;
+        }
+    }
 }
 
 static void every_pair_of_a_small_size(void **state)
@@ -142,9 +261,17 @@ static void content_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(borders),  cmocka_unit_test(suffixes),
-        cmocka_unit_test(spelling), cmocka_unit_test(every_pair_of_a_small_size),
-        cmocka_unit_test(if_range), cmocka_unit_test(content_range),
+        cmocka_unit_test(borders),
+        cmocka_unit_test(suffixes),
+        cmocka_unit_test(examples_of_the_rfc),
+        cmocka_unit_test(several),
+        cmocka_unit_test(near_ones_are_one),
+        cmocka_unit_test(too_many),
+        cmocka_unit_test(random_sets),
+        cmocka_unit_test(spelling),
+        cmocka_unit_test(every_pair_of_a_small_size),
+        cmocka_unit_test(if_range),
+        cmocka_unit_test(content_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

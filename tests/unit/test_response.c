@@ -221,6 +221,40 @@ static void prepared_fields_are_encoded_once(void **state)
     uvhttp_prepared_free(prepared);
 }
 
+static void prepared_fields_are_taken_over_but_for_one_name(void **state)
+{
+    (void)state;
+    uvhttp_prepared_t *from = uvhttp_prepared_new(NULL);
+    uvhttp_prepared_t *to = uvhttp_prepared_new(&heap.allocator);
+    assert_true(from != NULL && to != NULL);
+    assert_int_equal(uvhttp_prepared_add_all(to, from, NULL), 0);
+    assert_int_equal(to->lines.length, 0);
+    assert_int_equal(uvhttp_prepared_add(from, "Content-Type", "a/b"), 0);
+    assert_int_equal(uvhttp_prepared_add(from, "X-A", "1: 2"), 0);
+    assert_int_equal(uvhttp_prepared_add(from, "X-Empty", ""), 0);
+    assert_int_equal(uvhttp_prepared_add(from, "X-A", "3"), 0);
+    assert_int_equal(uvhttp_prepared_add_all(to, from, "content-type"), 0);
+    static const char lines[] = "X-A: 1: 2\r\nX-Empty: \r\nX-A: 3\r\n";
+    assert_int_equal(to->lines.length, strlen(lines));
+    assert_memory_equal(to->lines.data, lines, strlen(lines));
+    assert_false(to->has_content_type);
+
+    char large[1000];
+    memset(large, 'v', sizeof(large));
+    large[sizeof(large) - 1] = '\0';
+    assert_int_equal(uvhttp_prepared_add(from, "X-Large", large), 0);
+    fault_heap_arm(&heap, 1, true);
+    assert_int_equal(uvhttp_prepared_add_all(to, from, NULL), UVHTTP_ENOMEM);
+    fault_heap_arm(&heap, 0, false);
+    assert_int_equal(to->lines.length, strlen(lines)); /* none of them */
+    assert_false(to->has_content_type);
+    assert_int_equal(uvhttp_prepared_add_all(to, from, "X-A"), 0);
+    assert_true(to->has_content_type);
+    assert_memory_equal(to->lines.data + strlen(lines), "Content-Type: a/b\r\nX-Empty: \r\nX-Large: ", 39);
+    uvhttp_prepared_free(to);
+    uvhttp_prepared_free(from);
+}
+
 static void assert_header_slice(const char *name, const char *value)
 {
     uvhttp_slice_t found = uvhttp_response_header_slice(&response, name);
@@ -369,6 +403,7 @@ int main(void)
         TEST(a_thousand_fields_fit_and_then_it_is_enough),
         TEST(running_out_of_memory_changes_nothing),
         TEST(prepared_fields_are_encoded_once),
+        TEST(prepared_fields_are_taken_over_but_for_one_name),
         TEST(fields_are_found_among_prepared_ones_too),
         TEST(a_body_is_released_once),
         TEST(prepared_fields_are_seen_behind_the_others),
