@@ -77,7 +77,7 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
 /* The option of `serve` that is about files and has this key, "cache_memory" for --cache-memory; NULL when there is none. */
 static const struct uvh_option *file_option(const char *wanted)
 {
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         if (option->name == NULL || !option->serve_only)
@@ -250,22 +250,29 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
                        struct uvh_setup_route *route)
 {
     static const struct uvh_config_key keys[] = {
-        {"path",             read_path    },
-        {"methods",          read_methods },
-        {"headers",          read_headers },
-        {"static",           read_static  },
-        {"index",            read_files   },
-        {"listing",          read_files   },
-        {"hidden",           read_files   },
-        {"cache_memory",     read_files   },
-        {"cache_entries",    read_files   },
-        {"memory_file_size", read_files   },
-        {"revalidate_ms",    read_files   },
-        {"prewarm",          read_prewarm },
-        {"redirect",         read_redirect},
-        {"status",           read_status  },
-        {"respond",          read_respond },
-        {NULL,               NULL         }
+        {"path",              read_path    },
+        {"methods",           read_methods },
+        {"headers",           read_headers },
+        {"static",            read_static  },
+        {"index",             read_files   },
+        {"listing",           read_files   },
+        {"hidden",            read_files   },
+        {"cache_memory",      read_files   },
+        {"cache_entries",     read_files   },
+        {"memory_file_size",  read_files   },
+        {"revalidate_ms",     read_files   },
+        {"precompressed",     read_files   },
+        {"compress",          read_files   },
+        {"compress_min_size", read_files   },
+        {"compress_max_size", read_files   },
+        {"gzip_level",        read_files   },
+        {"brotli_level",      read_files   },
+        {"zstd_level",        read_files   },
+        {"prewarm",           read_prewarm },
+        {"redirect",          read_redirect},
+        {"status",            read_status  },
+        {"respond",           read_respond },
+        {NULL,                NULL         }
     };
     struct route_reader read = {.route = route};
     if (uvh_config_read_map(reader, node, "a route", keys, &read))

@@ -129,7 +129,7 @@ void uvh_help_command(FILE *out, enum uvh_command command)
         return;
     }
     fputs(beginnings[command], out);
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         if (option->serve_only && command != UVH_COMMAND_SERVE)
             continue;

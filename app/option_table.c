@@ -51,6 +51,18 @@ const struct uvh_option uvh_option_table[] = {
           "largest file kept in memory; larger ones are sent by sendfile (default: 16K)"),
     FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
           "milliseconds until a changed file is noticed (default: 1000)"),
+    FILES("precompressed", SWITCH, precompressed, 0, 0, NULL,
+          "send FILE.br, FILE.zst or FILE.gz for FILE to those who accept it"),
+    FILES("compress", SWITCH, compress, 0, 0, NULL,
+          "compress what becomes smaller when it is asked for, and keep it in the cache"),
+    FILES("compress-min-size", SIZE, compress_min_size, 1, GIB, "SIZE",
+          "smallest file that is compressed when asked for (default: 1K)"),
+    FILES("compress-max-size", SIZE, compress_max_size, 1, GIB, "SIZE",
+          "largest file that is compressed when asked for (default: 8M)"),
+    FILES("gzip-level", NUMBER, gzip_level, 1, 9, "N", "how hard --compress tries with gzip (default: 5)"),
+    FILES("brotli-level", NUMBER, brotli_level, 1, 11, "N",
+          "how hard --compress tries with brotli (default: 4)"),
+    FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N", "how hard --compress tries with zstd (default: 3)"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),
@@ -80,5 +92,7 @@ const struct uvh_option uvh_option_table[] = {
            "print a line for every request, too"),
 };
 
-_Static_assert(sizeof(uvh_option_table) / sizeof(uvh_option_table[0]) == UVH_OPTION_COUNT,
+const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_table[0]);
+
+_Static_assert(sizeof(uvh_option_table) / sizeof(uvh_option_table[0]) <= UVH_OPTION_MAX,
                "options.c keeps a note for each row");

@@ -28,8 +28,9 @@ struct uvh_option {
     bool serve_only;   /* `uvhttp run` takes it from its file, where it is a key of a route */
 };
 
-#define UVH_OPTION_COUNT 33
+enum { UVH_OPTION_MAX = 100 }; /* rows, at most: options.c keeps a note for each */
 
-extern const struct uvh_option uvh_option_table[UVH_OPTION_COUNT];
+extern const struct uvh_option uvh_option_table[];
+extern const size_t uvh_option_count;
 
 #endif

@@ -19,7 +19,7 @@ struct source {
 struct parser {
     struct uvh_options *options;
     enum uvh_command command;
-    struct source sources[UVH_OPTION_COUNT];
+    struct source sources[UVH_OPTION_MAX];
     bool listen_by_flag; /* flags replace the addresses of the environment or the file, then add up */
 };
 
@@ -216,7 +216,7 @@ static int read_other_limits(struct parser *parser)
 
 static int read_environment(struct parser *parser)
 {
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         if (!is_offered(parser, option))
             continue;
@@ -242,7 +242,7 @@ static const struct uvh_option *find_by_name(const struct parser *parser, const 
                                              bool *negated)
 {
     *negated = false;
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         if (!is_offered(parser, option))
             continue;
@@ -260,7 +260,7 @@ static const struct uvh_option *find_by_name(const struct parser *parser, const 
 
 static const struct uvh_option *find_by_letter(const struct parser *parser, char letter)
 {
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         if (is_offered(parser, &uvh_option_table[i]) && uvh_option_table[i].letter == letter)
             return &uvh_option_table[i];
     }
@@ -376,7 +376,7 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
 /* The option of a config field: "max_connections" is that of --max-connections. */
 static const struct uvh_option *find_by_field(const char *field, size_t length)
 {
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         if (uvh_option_table[i].name == NULL)
             continue;

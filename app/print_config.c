@@ -115,7 +115,7 @@ static void print_number(FILE *out, const char *key, size_t number)
 /* The keys of a folder that have a value, by the table of options that read_files of config_site.c reads them with. */
 static void print_files(const uvhttp_static_config_t *files, FILE *out)
 {
-    for (size_t i = 0; i < UVH_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         if (option->name == NULL || !option->serve_only)
             continue;

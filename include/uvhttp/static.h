@@ -36,6 +36,18 @@ typedef struct uvhttp_static_config {
     size_t
         memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: 16 KiB */
     size_t revalidate_ms; /* milliseconds after which a cached file is looked at again; 0: 1,000 */
+
+    /* Compression (RFC 9110 section 12.5.3), by the client's Accept-Encoding; of codings it likes equally br goes before zstd before gzip. */
+    bool
+        precompressed; /* of a file "a.js" send "a.js.br", "a.js.zst" or "a.js.gz" that lies beside it and is no older */
+    bool
+        compress; /* make what is not there on the thread pool, of types that become smaller, and keep it in the cache */
+    size_t compress_min_size; /* bytes; smaller files are not compressed on the fly; 0: 1,024 */
+    size_t compress_max_size; /* bytes; nor are larger ones; 0: 8 MiB */
+    size_t gzip_level;        /* 1 to 9, as zlib counts; 0: 5 */
+    size_t brotli_level;      /* 1 to 11; 0: 4 */
+    size_t zstd_level;        /* 1 to 19; 0: 3 */
+
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 

@@ -1,4 +1,4 @@
-/* Chained buckets that double with the number of entries, and one list per kind, so that either budget finds its oldest entry at once.
+/* Chained buckets that double with the number of entries, and one list for each budget, so that it finds its oldest entry at once.
  * Called by static_files.c. */
 #include "modules/file_cache.h"
 
@@ -10,14 +10,25 @@
 
 enum { FIRST_BUCKETS = 256 };
 
-static bool in_cache(const struct uvh_file_entry *entry)
+static struct uvh_file_entry *oldest_in_memory(struct uvh_file_cache *cache)
 {
-    return !uvh_list_empty(&entry->recent);
+    struct uvh_list *list = &cache->in_memory;
+    return uvh_list_empty(list) ? NULL : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_memory);
 }
 
-static struct uvh_file_entry *oldest(struct uvh_list *list)
+static struct uvh_file_entry *oldest_on_disk(struct uvh_file_cache *cache)
 {
-    return uvh_list_empty(list) ? NULL : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, recent);
+    struct uvh_list *list = &cache->on_disk;
+    return uvh_list_empty(list) ? NULL
+                                : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_descriptor);
+}
+
+/* Of both kinds the one that was not used for longest; NULL when the cache is empty. */
+static struct uvh_file_entry *oldest(struct uvh_file_cache *cache)
+{
+    struct uvh_file_entry *a = oldest_in_memory(cache);
+    struct uvh_file_entry *b = oldest_on_disk(cache);
+    return a == NULL || (b != NULL && b->used < a->used) ? b : a;
 }
 
 static struct uvh_file_entry **bucket_of(struct uvh_file_cache *cache, uint64_t hash)
@@ -58,29 +69,29 @@ static struct uvh_file_entry *look_up(struct uvh_file_cache *cache, const char *
     return entry;
 }
 
-static void touch(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
+static void to_front(struct uvh_list *list, struct uvh_list *link)
 {
-    struct uvh_list *list = entry->descriptor < 0 ? &cache->in_memory : &cache->on_disk;
-    entry->used = ++cache->finds;
-    if (list->next == &entry->recent)
+    if (list->next == link || uvh_list_empty(link))
         return;
-    uvh_list_remove(&entry->recent);
-    uvh_list_prepend(list, &entry->recent);
+    uvh_list_remove(link);
+    uvh_list_prepend(list, link);
 }
 
-static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors)
+static void touch(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
+{
+    entry->used = ++cache->finds;
+    to_front(&cache->in_memory, &entry->by_memory);
+    to_front(&cache->on_disk, &entry->by_descriptor);
+}
+
+static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors, size_t entries)
 {
     while (cache->memory + memory > cache->limits.memory)
-        uvh_file_cache_remove(cache, oldest(&cache->in_memory));
+        uvh_file_cache_remove(cache, oldest_in_memory(cache));
     while (cache->descriptors + descriptors > cache->limits.descriptors)
-        uvh_file_cache_remove(cache, oldest(&cache->on_disk));
-    while (cache->count + 1 > cache->limits.entries) {
-        struct uvh_file_entry *a = oldest(&cache->in_memory);
-        struct uvh_file_entry *b = oldest(&cache->on_disk);
-        if (a == NULL || (b != NULL && b->used < a->used))
-            a = b;
-        uvh_file_cache_remove(cache, a);
-    }
+        uvh_file_cache_remove(cache, oldest_on_disk(cache));
+    while (cache->count + entries > cache->limits.entries)
+        uvh_file_cache_remove(cache, oldest(cache));
 }
 
 int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
@@ -97,7 +108,7 @@ int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *
 void uvh_file_cache_release(struct uvh_file_cache *cache)
 {
     struct uvh_file_entry *entry;
-    while ((entry = oldest(&cache->in_memory)) != NULL || (entry = oldest(&cache->on_disk)) != NULL)
+    while ((entry = oldest(cache)) != NULL)
         uvh_file_cache_remove(cache, entry);
     uvh_free(cache->allocator, cache->buckets);
     cache->buckets = NULL;
@@ -113,8 +124,8 @@ struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const c
 
 bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
 {
-    size_t memory = entry->descriptor < 0 ? (size_t)entry->size : 0;
-    size_t descriptors = entry->descriptor < 0 ? 0 : 1;
+    size_t memory = uvh_file_entry_memory(entry);
+    size_t descriptors = uvh_file_entry_descriptors(entry);
     if (memory > cache->limits.memory || descriptors > cache->limits.descriptors ||
         cache->limits.entries == 0)
         return false;
@@ -124,7 +135,7 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
         return false;
     if (known != NULL)
         uvh_file_cache_remove(cache, known);
-    make_room(cache, memory, descriptors);
+    make_room(cache, memory, descriptors, 1);
     if (cache->count >= cache->bucket_count)
         grow(cache);
     uvh_file_entry_ref(entry);
@@ -132,46 +143,71 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
     entry->next = *bucket;
     *bucket = entry;
     entry->used = ++cache->finds;
-    uvh_list_prepend(entry->descriptor < 0 ? &cache->in_memory : &cache->on_disk, &entry->recent);
+    entry->cache = cache;
+    if (memory > 0 || descriptors == 0)
+        uvh_list_prepend(&cache->in_memory, &entry->by_memory);
+    if (descriptors > 0)
+        uvh_list_prepend(&cache->on_disk, &entry->by_descriptor);
     cache->count++;
     cache->memory += memory;
     cache->descriptors += descriptors;
     return true;
 }
 
-static void copy_list(struct uvh_file_cache *cache, const struct uvh_list *list)
+void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
+                           struct uvh_file_entry *variant)
 {
-    for (const struct uvh_list *link = list->previous; link != list; link = link->previous) {
-        struct uvh_file_entry *copy =
-            uvh_file_entry_copy(UVH_CONTAINER_OF(link, struct uvh_file_entry, recent));
-        if (copy == NULL)
-            continue;
-        uvh_file_cache_insert(cache, copy);
-        uvh_file_entry_unref(copy);
-    }
+    struct uvh_file_cache *cache = entry->cache;
+    size_t memory = uvh_file_entry_memory(variant);
+    if (cache == NULL || entry->variants[coding] != NULL ||
+        memory > cache->limits.memory - uvh_file_entry_memory(entry))
+        return;
+    touch(cache, entry); /* so that it is not thrown out for itself */
+    make_room(cache, memory, 0, 0);
+    uvh_file_entry_ref(variant);
+    entry->variants[coding] = variant;
+    cache->memory += memory;
+    if (uvh_list_empty(&entry->by_memory))
+        uvh_list_prepend(&cache->in_memory, &entry->by_memory);
 }
 
+static void copy_entry(struct uvh_file_cache *cache, const struct uvh_file_entry *entry)
+{
+    struct uvh_file_entry *copy = uvh_file_entry_copy(entry);
+    if (copy == NULL)
+        return;
+    uvh_file_cache_insert(cache, copy);
+    uvh_file_entry_unref(copy);
+}
+
+/* The oldest first, so that the newest are the newest again. */
 void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cache *from)
 {
-    copy_list(cache, &from->on_disk);
-    copy_list(cache, &from->in_memory);
+    const struct uvh_list *link;
+    for (link = from->on_disk.previous; link != &from->on_disk; link = link->previous)
+        copy_entry(cache, UVH_CONTAINER_OF(link, struct uvh_file_entry, by_descriptor));
+    for (link = from->in_memory.previous; link != &from->in_memory; link = link->previous) {
+        const struct uvh_file_entry *entry = UVH_CONTAINER_OF(link, struct uvh_file_entry, by_memory);
+        if (uvh_list_empty(&entry->by_descriptor)) /* the others are there already */
+            copy_entry(cache, entry);
+    }
 }
 
 void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
 {
-    if (!in_cache(entry))
+    if (entry->cache != cache)
         return;
     struct uvh_file_entry **link = bucket_of(cache, entry->hash);
     while (*link != entry)
         link = &(*link)->next;
     *link = entry->next;
     entry->next = NULL;
-    uvh_list_remove(&entry->recent);
+    entry->cache = NULL;
+    uvh_list_remove(&entry->by_memory);
+    uvh_list_remove(&entry->by_descriptor);
     cache->count--;
-    if (entry->descriptor < 0)
-        cache->memory -= (size_t)entry->size;
-    else
-        cache->descriptors--;
+    cache->memory -= uvh_file_entry_memory(entry);
+    cache->descriptors -= uvh_file_entry_descriptors(entry);
     uvh_file_entry_unref(entry);
 }
 
@@ -179,5 +215,5 @@ void uvh_file_cache_shed(struct uvh_file_cache *cache)
 {
     size_t kept = cache->descriptors / 2;
     while (cache->descriptors > kept)
-        uvh_file_cache_remove(cache, oldest(&cache->on_disk));
+        uvh_file_cache_remove(cache, oldest_on_disk(cache));
 }

@@ -1,7 +1,7 @@
 /* The files known at the moment: a hash table from path to entry, with budgets; what was not used for longest goes first.
  *
- * Always true: at most limits.entries entries, of which at most limits.descriptors hold a descriptor, and limits.memory bytes of bodies; every
- * entry is in one bucket and in one of the two lists, and the cache holds one reference of it. An entry that is thrown out lives
+ * Always true: at most limits.entries entries, of which at most limits.descriptors hold a descriptor, and limits.memory bytes of bodies, variants included; every
+ * entry is in one bucket and in the lists of what it holds (in that of memory, when it holds nothing), and the cache holds one reference of it. An entry that is thrown out lives
  * on for those who still send it. One thread: the loop's. */
 #ifndef UVH_MODULES_FILE_CACHE_H
 #define UVH_MODULES_FILE_CACHE_H
@@ -24,8 +24,8 @@ struct uvh_file_cache {
     size_t memory;
     size_t descriptors;
     uint64_t finds;
-    struct uvh_list in_memory; /* newest first */
-    struct uvh_list on_disk;   /* newest first */
+    struct uvh_list in_memory; /* newest first, by_memory */
+    struct uvh_list on_disk;   /* newest first, by_descriptor */
 };
 
 /* `seed` makes the places in the table unforeseeable. 0 or UVHTTP_ENOMEM. */
@@ -39,6 +39,11 @@ struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const c
 /* Takes one more reference of the entry and throws out what does not fit beside it, an older one of its key first. False, and nothing is
  * changed, when the entry cannot fit at all or the cache knows a later state of the file. */
 bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *entry);
+
+/* Gives an entry another variant and makes room for it, if it is in a cache at all, has none in that coding and the cache is large enough.
+ * Takes one more reference of the variant then. */
+void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
+                           struct uvh_file_entry *variant);
 
 /* Takes copies of all entries of another cache, as far as there is room and memory. */
 void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cache *from);

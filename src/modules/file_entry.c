@@ -30,7 +30,8 @@ static struct uvh_file_entry *new_entry(const uvhttp_allocator_t *allocator, uvh
     entry->allocator = allocator;
     entry->references = 1;
     entry->descriptor = -1;
-    uvh_list_init(&entry->recent);
+    uvh_list_init(&entry->by_memory);
+    uvh_list_init(&entry->by_descriptor);
     entry->key_length = key.length;
     if (key.length > 0)
         memcpy(entry->key, key.base, key.length);
@@ -66,6 +67,15 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
     return 0;
 }
 
+static void write_etag(struct uvh_file_entry *entry, const char *begin, const char *end)
+{
+    const struct uvh_file_facts *facts = &entry->facts;
+    uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
+    int length = snprintf(entry->etag, sizeof(entry->etag), "%s\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "%s\"",
+                          begin, facts->inode, facts->size, modified, end);
+    entry->etag_length = (size_t)length;
+}
+
 static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts, const char *path,
                      int64_t now_ms)
 {
@@ -76,14 +86,11 @@ static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *
     /* RFC 9110 8.8.2.1: never a date that is still to come. */
     int64_t now = now_ms / 1000;
     entry->modified = facts->modified_seconds < now ? facts->modified_seconds : now;
-    uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
-    int length = snprintf(entry->etag, sizeof(entry->etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
-                          facts->inode, facts->size, modified);
-    entry->etag_length = (size_t)length;
+    write_etag(entry, "", "");
 }
 
-/* The fields both of an answer with content and of 304. */
-static int add_validators(const struct uvh_file_entry *entry, uvhttp_prepared_t *prepared)
+/* The fields both of an answer with content and of 304 (RFC 9110 section 15.4.5). */
+static int add_validators(const struct uvh_file_entry *entry, bool varies, uvhttp_prepared_t *prepared)
 {
     char date[UVH_HTTP_DATE_SIZE + 1];
     uvh_http_date_format(entry->modified, date);
@@ -91,22 +98,29 @@ static int add_validators(const struct uvh_file_entry *entry, uvhttp_prepared_t 
     int err = uvhttp_prepared_add(prepared, "ETag", entry->etag);
     if (err == 0)
         err = uvhttp_prepared_add(prepared, "Last-Modified", date);
+    if (err == 0 && varies)
+        err = uvhttp_prepared_add(prepared, "Vary", "Accept-Encoding");
     return err;
 }
 
-static int prepare(struct uvh_file_entry *entry)
+static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool varies)
 {
     entry->fields = uvhttp_prepared_new(entry->allocator);
     entry->validators = uvhttp_prepared_new(entry->allocator);
     if (entry->fields == NULL || entry->validators == NULL)
         return UVHTTP_ENOMEM;
+    entry->coding = (unsigned char)coding;
+    entry->varies = varies;
     int err = uvhttp_prepared_add(entry->fields, "Content-Type", entry->type);
+    if (err == 0 && coding != UVH_CODING_IDENTITY)
+        err = uvhttp_prepared_add(entry->fields, "Content-Encoding", uvh_coding_name(coding));
     if (err == 0)
-        err = add_validators(entry, entry->fields);
-    if (err == 0)
+        err = add_validators(entry, varies, entry->fields);
+    if (err == 0 &&
+        entry->etag[0] != 'W') /* parts of what was made at different times need not fit together */
         err = uvhttp_prepared_add(entry->fields, "Accept-Ranges", "bytes");
     if (err == 0)
-        err = add_validators(entry, entry->validators);
+        err = add_validators(entry, varies, entry->validators);
     return err;
 }
 
@@ -130,8 +144,8 @@ static int load_opened(const struct uvh_file_order *order, int descriptor, struc
     uvh_file_close(descriptor);
     if (err != 0)
         return err;
-    describe(made, facts, order->path, now_ms);
-    err = prepare(made);
+    describe(made, facts, order->named != NULL ? order->named : order->path, now_ms);
+    err = prepare(made, order->coding, order->varies);
     if (err != 0) {
         uvh_file_entry_unref(made);
         return err;
@@ -151,6 +165,66 @@ int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entr
     return load_opened(order, descriptor, &facts, entry);
 }
 
+/* What is the same in a copy and in another coding. */
+static void take_over(struct uvh_file_entry *entry, const struct uvh_file_entry *from)
+{
+    entry->facts = from->facts;
+    entry->type = from->type;
+    entry->settled = from->settled;
+    entry->modified = from->modified;
+}
+
+struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source, enum uvh_coding coding,
+                                              uvhttp_slice_t body)
+{
+    char end[8];
+    struct uvh_file_entry *entry = new_entry(source->allocator, (uvhttp_slice_t){NULL, 0}, body.length);
+    if (entry == NULL)
+        return NULL;
+    entry->body = entry->key + 1;
+    entry->size = body.length;
+    memcpy(entry->key + 1, body.base, body.length);
+    take_over(entry, source);
+    snprintf(end, sizeof(end), "-%s", uvh_coding_name(coding));
+    write_etag(entry, "W/", end);
+    if (prepare(entry, coding, true) != 0) {
+        uvh_file_entry_unref(entry);
+        return NULL;
+    }
+    return entry;
+}
+
+size_t uvh_file_entry_memory(const struct uvh_file_entry *entry)
+{
+    size_t memory = entry->descriptor < 0 ? (size_t)entry->size : 0;
+    for (int i = 0; i < UVH_CODING_COUNT; i++)
+        memory += entry->variants[i] != NULL ? uvh_file_entry_memory(entry->variants[i]) : 0;
+    return memory;
+}
+
+size_t uvh_file_entry_descriptors(const struct uvh_file_entry *entry)
+{
+    size_t descriptors = entry->descriptor < 0 ? 0 : 1;
+    for (int i = 0; i < UVH_CODING_COUNT; i++)
+        descriptors += entry->variants[i] != NULL ? uvh_file_entry_descriptors(entry->variants[i]) : 0;
+    return descriptors;
+}
+
+static bool copy_variants(struct uvh_file_entry *copy, const struct uvh_file_entry *entry)
+{
+    copy->codings = entry->codings;
+    copy->siblings = entry->siblings;
+    copy->siblings_digest = entry->siblings_digest;
+    for (int i = 0; i < UVH_CODING_COUNT; i++) {
+        if (entry->variants[i] == NULL)
+            continue;
+        copy->variants[i] = uvh_file_entry_copy(entry->variants[i]);
+        if (copy->variants[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
 struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
 {
     bool on_disk = entry->descriptor >= 0;
@@ -165,13 +239,11 @@ struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
         memcpy(copy->key + copy->key_length + 1, entry->body, size);
     copy->body = on_disk ? NULL : copy->key + copy->key_length + 1;
     copy->size = entry->size;
-    copy->facts = entry->facts;
-    copy->type = entry->type;
-    copy->settled = entry->settled;
-    copy->modified = entry->modified;
+    take_over(copy, entry);
     memcpy(copy->etag, entry->etag, sizeof(copy->etag));
     copy->etag_length = entry->etag_length;
-    if ((on_disk && copy->descriptor < 0) || prepare(copy) != 0) {
+    if ((on_disk && copy->descriptor < 0) ||
+        prepare(copy, (enum uvh_coding)entry->coding, entry->varies) != 0 || !copy_variants(copy, entry)) {
         uvh_file_entry_unref(copy);
         return NULL;
     }
@@ -188,6 +260,8 @@ void uvh_file_entry_unref(struct uvh_file_entry *entry)
 {
     if (entry == NULL || --entry->references > 0)
         return;
+    for (int i = 0; i < UVH_CODING_COUNT; i++)
+        uvh_file_entry_unref(entry->variants[i]);
     uvh_file_close(entry->descriptor);
     uvhttp_prepared_free(entry->fields);
     uvhttp_prepared_free(entry->validators);

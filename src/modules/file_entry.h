@@ -10,12 +10,13 @@
 #include <uvhttp/response.h>
 
 #include "base/list.h"
+#include "codec/coding.h"
 #include "codec/http_date.h"
 #include "platform/file.h"
 
 enum {
-    UVH_FILE_ENTRY_ETAG_SIZE =
-        1 + 16 + 1 + 16 + 1 + 16 + 1 + 1, /* three 64-bit numbers in hex, quotes, NUL */
+    UVH_FILE_ENTRY_ETAG_SIZE = 2 + 1 + 16 + 1 + 16 + 1 + 16 + 1 + 4 + 1 +
+                               1, /* W/, three 64-bit numbers in hex, quotes, a coding, NUL */
 };
 
 struct uvh_file_entry {
@@ -30,15 +31,28 @@ struct uvh_file_entry {
     char etag[UVH_FILE_ENTRY_ETAG_SIZE];
     int64_t modified; /* seconds since 1970: the Last-Modified that is sent */
 
+    /* The coding, and the same content in others; of an entry that is in one itself there are none. */
+    unsigned char coding;   /* enum uvh_coding of the body */
+    bool varies;            /* another client may get another coding */
+    unsigned char codings;  /* those it can be had in, as bits (1 << coding): there already, or to be made */
+    unsigned char siblings; /* of these, those that lie beside it on the disk */
+    unsigned char making;   /* of these, those that are being made */
+    struct uvh_file_entry *variants[UVH_CODING_COUNT]; /* with one reference each; NULL: not there */
+
     /* For looking at it again. */
     struct uvh_file_facts facts;
     const char *type; /* Content-Type, from the name it was found under */
     bool
         settled; /* false: changed so shortly before it was read that another change might not show in its facts */
 
+    uint64_t siblings_digest; /* of what is known of the siblings; 0: there are none */
+
     /* For the cache. */
-    struct uvh_list recent;      /* newest first; unlinked when in no cache */
-    struct uvh_file_entry *next; /* in the same bucket */
+    struct uvh_file_cache *cache; /* that it is in, or NULL */
+    struct uvh_list
+        by_memory; /* newest first, in a cache, when some body of it or its variants is in memory */
+    struct uvh_list by_descriptor; /* the same, when some is on disk */
+    struct uvh_file_entry *next;   /* in the same bucket */
     uint64_t hash;
     uint64_t used;        /* when it was last found, counted in finds */
     uint64_t looked_at;   /* milliseconds of the loop's clock: the file was in this state then or later */
@@ -56,11 +70,23 @@ struct uvh_file_order {
     const char *path;        /* of the file, below the root */
     uvhttp_slice_t key;      /* what the cache knows it by */
     size_t memory_file_size; /* bytes; larger files stay on disk */
+    const char *named;       /* the path that says what type it is; NULL: `path`. Another one for a sibling */
+    enum uvh_coding coding;  /* of a sibling */
+    bool varies;             /* another client may get another coding */
 };
 
 /* Opens and reads a file; look at it first (uvh_file_look). `*entry` has one reference. Errors: errno's (negative), UVHTTP_ENOTREG,
  * UVHTTP_ENOMEM. Any thread. */
 int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entry **entry);
+
+/* The content of `source` in a coding, made just now: with a weak entity tag, since the same content may be made into other bytes another time.
+ * NULL without memory. Any thread, as long as nobody changes `source`. */
+struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source, enum uvh_coding coding,
+                                              uvhttp_slice_t body);
+
+/* Bytes in memory and open descriptors, of the entry and its variants. */
+size_t uvh_file_entry_memory(const struct uvh_file_entry *entry);
+size_t uvh_file_entry_descriptors(const struct uvh_file_entry *entry);
 
 /* A second entry of the same state of the file, for another cache, with one reference; as if it was never looked at again. NULL without memory or
  * descriptors. Any thread, as long as nobody changes `entry`. */

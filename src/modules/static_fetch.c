@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "modules/static_answer.h"
-#include "modules/static_entity.h"
 #include "modules/static_load.h"
+#include "modules/static_variants.h"
 
 /* One trip to the thread pool; lives in the exchange's memory. */
 struct job {
@@ -15,14 +15,21 @@ struct job {
     uint64_t started;             /* milliseconds of the loop's clock */
 };
 
+static int answer_file(uvhttp_response_t *response, const struct job *job, struct uvh_file_entry *entry)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    return entry->codings == 0 ? uvh_static_entity_answer(request, response, entry)
+                               : uvh_static_variants_answer(job->load.settings, request, response, entry);
+}
+
 static int answer_load(uvhttp_response_t *response, struct job *job)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     switch (job->load.outcome) {
     case UVH_STATIC_ENTRY:
-        return uvh_static_entity_answer(request, response, job->load.entry);
+        return answer_file(response, job, job->load.entry);
     case UVH_STATIC_UNCHANGED:
-        return uvh_static_entity_answer(request, response, job->known);
+        return answer_file(response, job, job->known);
     case UVH_STATIC_REDIRECT:
         return uvh_static_answer_redirect(request, response);
     case UVH_STATIC_LISTING:
@@ -90,6 +97,7 @@ int uvh_static_fetch(const struct uvh_static_settings *settings, struct uvh_file
         job->load.known_settled = known->settled;
         job->load.known_facts = known->facts;
         job->load.known_type = known->type;
+        job->load.known_siblings = known->siblings_digest;
     }
     int err = uvhttp_response_defer(response, run_load, finish_load, job);
     if (err == 0 && known != NULL) {

@@ -17,6 +17,7 @@
 #include "modules/static_fetch.h"
 #include "modules/static_load.h"
 #include "modules/static_settings.h"
+#include "modules/static_variants.h"
 #include "platform/random.h"
 
 struct uvhttp_static {
@@ -60,10 +61,12 @@ static bool is_usable(const struct uvhttp_static *context, const struct uvh_file
     return entry->looking && now < entry->fresh_until + context->settings.revalidate_ms;
 }
 
-static int answer_from_cache(uvhttp_request_t *request, uvhttp_response_t *response,
-                             struct uvh_file_entry *entry)
+static int answer_from_cache(const struct uvhttp_static *context, uvhttp_request_t *request,
+                             uvhttp_response_t *response, struct uvh_file_entry *entry)
 {
     uvhttp_request_count_cache(request, true);
+    if (entry->codings != 0)
+        return uvh_static_variants_answer(&context->settings, request, response, entry);
     return uvh_static_entity_answer(request, response, entry);
 }
 
@@ -79,7 +82,7 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache 
     if (normal.length != path.length) {
         known = uvh_file_cache_find(cache, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
-            return answer_from_cache(request, response, known);
+            return answer_from_cache(context, request, response, known);
     }
     if (!context->settings.hidden && is_hidden(normal.base))
         return uvhttp_response_send_status(response, 404);
@@ -160,7 +163,7 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     }
     struct uvh_file_entry *entry = uvh_file_cache_find(cache, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
-        return answer_from_cache(request, response, entry);
+        return answer_from_cache(files, request, response, entry);
     return serve_from_disk(files, cache, response, path, entry);
 }
 

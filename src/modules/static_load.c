@@ -7,6 +7,8 @@
 
 #include "codec/mime.h"
 #include "modules/dir_listing.h"
+#include "modules/static_siblings.h"
+#include "modules/static_variants.h"
 
 static void fail(struct uvh_static_load *load, int error)
 {
@@ -20,9 +22,10 @@ static bool is_missing(int error)
 }
 
 static bool is_unchanged(const struct uvh_static_load *load, const char *path,
-                         const struct uvh_file_facts *facts)
+                         const struct uvh_file_facts *facts, uint64_t siblings)
 {
-    return load->known && uvh_file_entry_current(&load->known_facts, load->known_settled, facts) &&
+    return load->known && load->known_siblings == siblings &&
+           uvh_file_entry_current(&load->known_facts, load->known_settled, facts) &&
            strcmp(load->known_type, uvh_mime_type((uvhttp_slice_t){path, strlen(path)})) == 0;
 }
 
@@ -30,19 +33,27 @@ static bool is_unchanged(const struct uvh_static_load *load, const char *path,
 static void load_file(struct uvh_static_load *load, const char *path, const struct uvh_file_facts *facts)
 {
     const struct uvh_static_settings *settings = load->settings;
-    if (is_unchanged(load, path, facts)) {
+    struct uvh_static_siblings siblings = uvh_static_siblings_look(settings, path, facts);
+    if (is_unchanged(load, path, facts, siblings.digest)) {
         load->outcome = UVH_STATIC_UNCHANGED;
         return;
     }
+    const char *type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
+    unsigned makeable = uvh_static_variants_makeable(settings, type, facts->size);
     struct uvh_file_order order = {
         .allocator = settings->allocator,
         .root = &settings->root,
         .path = path,
         .key = load->path,
         .memory_file_size = settings->memory_file_size,
+        .varies = (siblings.found | makeable) != 0,
     };
     load->error = uvh_file_entry_load(&order, &load->entry);
     load->outcome = load->error == 0 ? UVH_STATIC_ENTRY : UVH_STATIC_FAILED;
+    if (load->error != 0)
+        return;
+    load->entry->codings = (unsigned char)makeable;
+    uvh_static_siblings_load(settings, path, &siblings, load->entry);
 }
 
 /* The first of the index names that is a regular file decides. False when there is none. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "platform/compress.h"
 
 enum {
     DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
@@ -12,6 +13,9 @@ enum {
      * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
+    DEFAULT_COMPRESS_MIN_SIZE = 1024, /* what is smaller fits into one packet as it is */
+    /* What is larger keeps a thread busy for too long, and belongs precompressed. */
+    DEFAULT_COMPRESS_MAX_SIZE = 8 * 1024 * 1024,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
@@ -19,6 +23,12 @@ enum {
 static size_t or_default(size_t value, size_t standard)
 {
     return value != 0 ? value : standard;
+}
+
+static bool are_levels(const uvhttp_static_config_t *config)
+{
+    enum { ZSTD_MOST = 19 }; /* above it zstd wants memory by the gigabyte */
+    return config->gzip_level <= 9 && config->brotli_level <= 11 && config->zstd_level <= ZSTD_MOST;
 }
 
 /* What may be wanted and is not needed stays as uvh_static_settings_release can take it. */
@@ -31,16 +41,25 @@ static int copy(struct uvh_static_settings *settings, const uvhttp_static_config
 
 int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
 {
-    if (config == NULL || config->root == NULL)
+    if (config == NULL || config->root == NULL || !are_levels(config))
         return UVHTTP_EINVAL;
+    if (config->compress && uvh_compress_codings() == 0)
+        return UVHTTP_ENOTSUP;
     *settings = (struct uvh_static_settings){
         .allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default(),
-        .root = {.descriptor = -1                                             },
-        .limits = { .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
+        .root = {.descriptor = -1                           },
+        .limits = {                    .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
                  .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
                  .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE},
         .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
         .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
+        .compress_min_size = or_default(config->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE),
+        .compress_max_size = or_default(config->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE),
+        .levels = { [UVH_CODING_GZIP] = (int)config->gzip_level,
+                 [UVH_CODING_BROTLI] = (int)config->brotli_level,
+                 [UVH_CODING_ZSTD] = (int)config->zstd_level},
+        .precompressed = config->precompressed,
+        .compress = config->compress,
         .listing = config->listing,
         .hidden = config->hidden,
     };

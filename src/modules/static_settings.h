@@ -6,6 +6,7 @@
 
 #include <uvhttp/static.h>
 
+#include "base/coding.h"
 #include "modules/file_cache.h"
 #include "platform/file.h"
 
@@ -16,6 +17,11 @@ struct uvh_static_settings {
     char *index;                         /* names, separated by spaces */
     size_t memory_file_size;
     uint64_t revalidate_ms;
+    size_t compress_min_size;
+    size_t compress_max_size;
+    int levels[UVH_CODING_COUNT]; /* of compression on the fly; 0: the usual one */
+    bool precompressed;
+    bool compress;
     bool listing;
     bool hidden;
 };

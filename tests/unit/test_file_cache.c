@@ -149,18 +149,24 @@ static int load(struct place *place, const char *path, struct uvh_file_entry **e
     return uvh_file_entry_load(&order, entry);
 }
 
+/* One of the two lists; `count` gets those that the other does not have, when this is that of memory. */
 static void check_list(const struct uvh_list *list, bool on_disk, size_t *count, size_t *amount)
 {
     uint64_t used = UINT64_MAX;
     for (const struct uvh_list *at = list->next; at != list; at = at->next) {
-        const struct uvh_file_entry *entry = UVH_CONTAINER_OF(at, const struct uvh_file_entry, recent);
+        const struct uvh_file_entry *entry =
+            on_disk ? UVH_CONTAINER_OF(at, const struct uvh_file_entry, by_descriptor)
+                    : UVH_CONTAINER_OF(at, const struct uvh_file_entry, by_memory);
         assert_true(at->next->previous == at);
-        assert_int_equal(entry->descriptor >= 0, on_disk);
+        assert_int_equal(!uvh_list_empty(&entry->by_descriptor), uvh_file_entry_descriptors(entry) > 0);
+        assert_int_equal(!uvh_list_empty(&entry->by_memory),
+                         uvh_file_entry_memory(entry) > 0 || uvh_file_entry_descriptors(entry) == 0);
         assert_true(entry->references >= 1);
         assert_true(entry->used < used);
         used = entry->used;
-        ++*count;
-        *amount += on_disk ? 1 : (size_t)entry->size;
+        if (on_disk || uvh_list_empty(&entry->by_descriptor))
+            ++*count;
+        *amount += on_disk ? uvh_file_entry_descriptors(entry) : uvh_file_entry_memory(entry);
     }
 }
 
@@ -401,6 +407,58 @@ static void test_found_by_its_key_only(void **state)
     assert_int_equal(find(place, "a")->body[0], 'a');
     assert_int_equal(find(place, "ab")->body[0], 'b');
     assert_int_equal(uvh_file_cache_find(&place->cache, "abc", 1)->body[0], 'a');
+}
+
+/* Gives an entry a variant of `size` bytes, as compression on the fly does. */
+static void attach(struct place *place, const char *path, size_t size)
+{
+    char body[1000] = {0};
+    struct uvh_file_entry *entry = find(place, path);
+    struct uvh_file_entry *variant =
+        uvh_file_entry_encoded(entry, UVH_CODING_GZIP, (uvhttp_slice_t){body, size});
+    assert_non_null(variant);
+    assert_int_equal(variant->etag[0], 'W');
+    uvh_file_cache_attach(entry, UVH_CODING_GZIP, variant);
+    uvh_file_entry_unref(variant);
+    assert_sane(&place->cache);
+}
+
+static void test_variants_count_as_memory(void **state)
+{
+    struct place *place = *state;
+    init_cache(place, 10, 100, 10);
+    make_file(place, "small", 30, 'x');
+    make_file(place, "other", 30, 'x');
+    make_file(place, "large", MEMORY_FILE_SIZE + 1, 'x');
+    add(place, "large");
+    add(place, "small");
+    attach(place, "large", 40);
+    attach(place, "small", 20);
+    assert_int_equal(place->cache.memory, 90);
+    /* Room is made by what was not used for longest, also by what lies on the disk itself. */
+    add(place, "other");
+    assert_null(find(place, "large"));
+    assert_non_null(find(place, "small"));
+    assert_int_equal(place->cache.memory, 80);
+    assert_int_equal(place->cache.descriptors, 0);
+    /* What can never fit is not attached, and nothing is thrown out for it. */
+    attach(place, "other", 71);
+    assert_null(find(place, "other")->variants[UVH_CODING_GZIP]);
+    assert_int_equal(place->cache.count, 2);
+    attach(place, "other", 70);
+    assert_non_null(find(place, "other")->variants[UVH_CODING_GZIP]);
+    assert_int_equal(place->cache.count, 1);
+    /* Nor is anything attached twice, or to what has left the cache. */
+    attach(place, "other", 1);
+    assert_int_equal(place->cache.memory, 100);
+    struct uvh_file_entry *entry = find(place, "other");
+    uvh_file_entry_ref(entry);
+    uvh_file_cache_remove(&place->cache, entry);
+    struct uvh_file_entry *variant = uvh_file_entry_encoded(entry, UVH_CODING_ZSTD, (uvhttp_slice_t){"", 0});
+    uvh_file_cache_attach(entry, UVH_CODING_ZSTD, variant);
+    assert_null(entry->variants[UVH_CODING_ZSTD]);
+    uvh_file_entry_unref(variant);
+    uvh_file_entry_unref(entry);
 }
 
 static void test_least_recently_used_goes_first(void **state)
@@ -654,6 +712,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_file_that_keeps_changing_stays_on_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_loaded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_found_by_its_key_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_variants_count_as_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_least_recently_used_goes_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_budget, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_descriptor_budget, set_up, tear_down),

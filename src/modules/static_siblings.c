@@ -1,0 +1,92 @@
+/* The look costs one call of the system for each coding and is made whenever the source is looked at, so that a sibling that comes, changes or
+ * goes is noticed as a change of the source is. */
+#include "modules/static_siblings.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "codec/coding.h"
+
+/* "path.br"; false when that is longer than any path may be. */
+static bool write_path(char out[PATH_MAX], const char *path, enum uvh_coding coding)
+{
+    const char *suffix = uvh_coding_suffix(coding);
+    size_t length = strlen(path);
+    size_t size = strlen(suffix) + 1;
+    if (length + size > PATH_MAX)
+        return false;
+    memcpy(out, path, length);
+    memcpy(out + length, suffix, size);
+    return true;
+}
+
+static bool is_older(const struct uvh_file_facts *a, const struct uvh_file_facts *b)
+{
+    if (a->modified_seconds != b->modified_seconds)
+        return a->modified_seconds < b->modified_seconds;
+    return a->modified_nanoseconds < b->modified_nanoseconds;
+}
+
+/* What uvh_file_facts_equal compares; field by field, since the struct has gaps. */
+static uint64_t digest(const struct uvh_file_facts *facts, uint64_t before)
+{
+    const uint64_t values[] = {
+        facts->size,
+        facts->inode,
+        facts->device,
+        (uint64_t)facts->modified_seconds,
+        (uint64_t)facts->changed_seconds,
+        facts->modified_nanoseconds,
+        facts->changed_nanoseconds,
+    };
+    return uvh_hash(values, sizeof(values), before);
+}
+
+struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_settings *settings,
+                                                    const char *path, const struct uvh_file_facts *source)
+{
+    struct uvh_static_siblings siblings = {0, 0};
+    if (!settings->precompressed)
+        return siblings;
+    for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
+        char name[PATH_MAX];
+        struct uvh_file_facts facts;
+        if (!write_path(name, path, (enum uvh_coding)coding) ||
+            uvh_file_look(&settings->root, name, &facts) != 0 || facts.kind != UVH_FILE_REGULAR ||
+            is_older(&facts, source))
+            continue;
+        siblings.found |= UVH_CODING_BIT(coding);
+        siblings.digest = digest(&facts, siblings.digest + (uint64_t)coding);
+    }
+    return siblings;
+}
+
+void uvh_static_siblings_load(const struct uvh_static_settings *settings, const char *path,
+                              const struct uvh_static_siblings *siblings, struct uvh_file_entry *entry)
+{
+    entry->siblings_digest = siblings->digest;
+    for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
+        char name[PATH_MAX];
+        if ((siblings->found & UVH_CODING_BIT(coding)) == 0 ||
+            !write_path(name, path, (enum uvh_coding)coding))
+            continue;
+        struct uvh_file_order order = {
+            .allocator = settings->allocator,
+            .root = &settings->root,
+            .path = name,
+            .named = path,
+            .memory_file_size = settings->memory_file_size,
+            .coding = (enum uvh_coding)coding,
+            .varies = true,
+        };
+        struct uvh_file_entry *variant;
+        if (uvh_file_entry_load(&order, &variant) != 0)
+            continue;
+        entry->variants[coding] = variant;
+        entry->siblings |= (unsigned char)UVH_CODING_BIT(coding);
+        /* What may change without a trace is read again with its source. */
+        entry->settled = entry->settled && variant->settled;
+    }
+    entry->codings |= entry->siblings;
+}

@@ -1,0 +1,19 @@
+/* Which coding of a file a client gets: a sibling, one that was made before, or one that is made for it now, on the thread pool, and kept with
+ * the file's entry in the cache.
+ *
+ * Called by static_files.c and static_fetch.c on the loop's thread. */
+#ifndef UVH_MODULES_STATIC_VARIANTS_H
+#define UVH_MODULES_STATIC_VARIANTS_H
+
+#include "modules/static_entity.h"
+#include "modules/static_settings.h"
+
+/* The codings that a file of this type and size could be made in, as a set. */
+unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *type,
+                                      uint64_t size);
+
+/* Answers with an entry that has `codings`. Results are those of a handler. */
+int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,
+                               uvhttp_response_t *response, struct uvh_file_entry *entry);
+
+#endif

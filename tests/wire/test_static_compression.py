@@ -1,0 +1,278 @@
+"""Files in other codings: siblings on the disk, and what is compressed when it is asked for. RFC 9110 sections 8.4, 8.8, 12.5.3."""
+
+import gzip
+import os
+import subprocess
+import threading
+
+import httpx
+import pytest
+
+from static_server import KIB, MIB, place, replace, serve, write  # noqa: F401 (fixtures)
+from wire_server import eventually
+
+TEXT = b"The same line again and again, as in many a log.\n" * 400
+
+
+def noise(size):
+    return os.urandom(size)
+
+
+def unbrotli(body):
+    return node("brotliDecompressSync", body)
+
+
+def unzstd(body):
+    return subprocess.run(["zstd", "-dc"], input=body, capture_output=True, check=True).stdout
+
+
+def node(function, body):
+    script = f"process.stdout.write(require('zlib').{function}(require('fs').readFileSync(0)))"
+    return subprocess.run(["node", "-e", script], input=body, capture_output=True, check=True).stdout
+
+
+UNPACK = {"gzip": gzip.decompress, "br": unbrotli, "zstd": unzstd, None: bytes}
+SUFFIX = {"gzip": ".gz", "br": ".br", "zstd": ".zst"}
+
+
+def sibling(root, name, coding, content, newer=1):
+    path = write(root, name + SUFFIX[coding], content)
+    source = os.stat(os.path.join(root, name)).st_mtime_ns
+    os.utime(path, ns=(source + newer, source + newer))
+    return path
+
+
+def ask(server, name, accept=None, *fields, **how):
+    return server.ask(name, *([f"Accept-Encoding: {accept}"] if accept is not None else []), *fields, **how)
+
+
+# Siblings
+
+
+def test_siblings_are_chosen_by_what_is_accepted(place, serve):
+    write(place, "a.txt", TEXT)
+    for coding in SUFFIX:
+        sibling(place, "a.txt", coding, b"coded by " + coding.encode())
+    server = serve("--precompressed")
+    for accept, wanted in [("gzip", "gzip"), ("br", "br"), ("zstd", "zstd"), ("gzip, deflate, br, zstd", "br"), ("gzip, zstd", "zstd"),
+                           ("gzip;q=1, br;q=0.5", "gzip"), ("*", "br"), ("br;q=0, *", "zstd"), ("x-gzip", "gzip"), ("", None),
+                           ("deflate", None), ("identity", None), ("identity;q=1, gzip;q=0.5", None), ("GZIP", "gzip"), (None, None),
+                           ("gzip;q=0", None)]:
+        response = ask(server, "/a.txt", accept)
+        assert response.status == 200 and response.get("Content-Encoding") == wanted, accept
+        assert response.body == (TEXT if wanted is None else b"coded by " + wanted.encode())
+        assert response.get("Vary") == "Accept-Encoding"
+        assert response.get("Content-Type") == "text/plain; charset=utf-8"
+
+
+def test_accept_encoding_in_two_lines(place, serve):
+    write(place, "a.txt", TEXT)
+    sibling(place, "a.txt", "gzip", b"coded")
+    assert ask(serve("--precompressed"), "/a.txt", "identity", "Accept-Encoding: br").get("Content-Encoding") is None
+    assert ask(serve("--precompressed"), "/a.txt", "br", "Accept-Encoding: gzip").get("Content-Encoding") == "gzip"
+
+
+def test_siblings_are_of_no_account_unless_wanted(place, serve):
+    write(place, "a.txt", TEXT)
+    sibling(place, "a.txt", "gzip", b"coded")
+    response = ask(serve(), "/a.txt", "gzip")
+    assert response.body == TEXT and response.get("Vary") is None
+
+
+def test_a_sibling_has_validators_and_ranges_of_its_own(place, serve):
+    write(place, "a.txt", TEXT)
+    sibling(place, "a.txt", "gzip", b"0123456789")
+    server = serve("--precompressed")
+    plain, coded = ask(server, "/a.txt"), ask(server, "/a.txt", "gzip")
+    assert plain.get("ETag") != coded.get("ETag") and not coded.get("ETag").startswith("W/")
+    again = ask(server, "/a.txt", "gzip", f"If-None-Match: {coded.get('ETag')}")
+    assert again.status == 304 and again.get("Vary") == "Accept-Encoding"
+    assert ask(server, "/a.txt", "gzip", f"If-None-Match: {plain.get('ETag')}").status == 200
+    part = ask(server, "/a.txt", "gzip", "Range: bytes=2-4", f"If-Range: {coded.get('ETag')}")
+    assert (part.status, part.body, part.get("Content-Range")) == (206, b"234", "bytes 2-4/10")
+    assert part.get("Content-Encoding") == "gzip"
+    assert ask(server, "/a.txt", "gzip", "Range: bytes=2-4", f"If-Range: {plain.get('ETag')}").body == b"0123456789"
+    head = ask(server, "/a.txt", "gzip", method="HEAD")
+    assert head.get("Content-Length") == "10" and head.get("Content-Encoding") == "gzip"
+
+
+def test_an_old_sibling_does_not_count(place, serve):
+    write(place, "a.txt", TEXT)
+    sibling(place, "a.txt", "gzip", b"stale", newer=-1)
+    sibling(place, "a.txt", "br", b"fresh", newer=0)
+    server = serve("--precompressed")
+    assert ask(server, "/a.txt", "gzip").body == TEXT
+    assert ask(server, "/a.txt", "gzip, br").body == b"fresh"
+
+
+def test_siblings_come_and_go(place, serve):
+    write(place, "a.txt", TEXT)
+    server = serve("--precompressed", "--revalidate-ms", "1")
+    for body in (b"one", b"another"):
+        assert ask(server, "/a.txt", "gzip").body == TEXT
+        path = sibling(place, "a.txt", "gzip", body)
+        eventually(lambda: ask(server, "/a.txt", "gzip").body == body, "the sibling is noticed")
+        os.remove(path)
+        eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT, "that it has gone is noticed")
+    sibling(place, "a.txt", "gzip", b"old")
+    eventually(lambda: ask(server, "/a.txt", "gzip").body == b"old", "the sibling is noticed")
+    replace(place, "a.txt", TEXT + b"changed")
+    os.utime(os.path.join(place, "a.txt"))
+    eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT + b"changed", "the source is newer")
+
+
+def test_siblings_of_index_files_and_large_ones(place, serve):
+    write(place, "index.html", TEXT)
+    coded = noise(1 * MIB)
+    sibling(place, "index.html", "br", coded)
+    server = serve("--precompressed")
+    for _ in range(2):
+        response = ask(server, "/", "br")
+        assert response.body == coded and response.get("Content-Type") == "text/html; charset=utf-8"
+    assert ask(server, "/").body == TEXT
+
+
+def test_a_sibling_that_leads_out_or_is_no_file_does_not_count(place, serve):
+    write(place, "a.txt", TEXT)
+    os.symlink("../secret.txt", os.path.join(place, "a.txt.gz"))
+    os.mkdir(os.path.join(place, "a.txt.br"))
+    os.mkfifo(os.path.join(place, "a.txt.zst"))
+    server = serve("--precompressed")
+    assert ask(server, "/a.txt", "gzip, br, zstd").body == TEXT
+    assert ask(server, "/a.txt", "gzip, br, zstd").get("Content-Encoding") is None
+
+
+def test_pitfall_gzip_goes_by_accept_encoding_says_vary_and_is_gzip(place, serve):
+    """gzip ignored Accept-Encoding, sent no Vary, and was a zlib stream."""
+    write(place, "a.txt", TEXT)
+    server = serve("--compress")
+    plain, coded = ask(server, "/a.txt"), ask(server, "/a.txt", "gzip")
+    assert plain.body == TEXT and plain.get("Content-Encoding") is None
+    assert coded.get("Content-Encoding") == "gzip" and coded.body[:3] == b"\x1f\x8b\x08"
+    assert plain.get("Vary") == coded.get("Vary") == "Accept-Encoding"
+
+
+# On the fly
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+@pytest.mark.parametrize("size", [2 * KIB, 100 * KIB, 2 * MIB])
+def test_what_is_made_unpacks_to_the_file(place, serve, coding, size):
+    content = (b"%d: a line of text with some content\n" * 3) % (1, 2, 3)
+    content = (content * (size // len(content) + 1))[:size]
+    write(place, "a.js", content)
+    server = serve("--compress")
+    first, second = ask(server, "/a.js", coding), ask(server, "/a.js", coding)
+    assert first.body == second.body and len(first.body) < size / 2
+    assert UNPACK[coding](first.body) == content
+    assert first.get("ETag") == second.get("ETag") and first.get("ETag").startswith('W/"')
+    assert first.get("ETag").endswith(f'-{coding}"')
+    assert first.get("Accept-Ranges") is None
+    again = ask(server, "/a.js", coding, f"If-None-Match: {first.get('ETag')}")
+    assert again.status == 304 and again.get("ETag") == first.get("ETag")
+    head = ask(server, "/a.js", coding, method="HEAD")
+    assert head.get("Content-Length") == str(len(first.body))
+
+
+def test_never_for_ranges(place, serve):
+    write(place, "a.js", TEXT)
+    server = serve("--compress")
+    for _ in range(2):
+        part = ask(server, "/a.js", "gzip", "Range: bytes=1-3")
+        assert (part.status, part.body, part.get("Content-Encoding")) == (206, TEXT[1:4], None)
+        assert part.get("Vary") == "Accept-Encoding"
+        ask(server, "/a.js", "gzip")
+
+
+def test_what_is_not_compressed(place, serve):
+    write(place, "small.txt", TEXT[:1023])
+    write(place, "least.txt", TEXT[:1024])
+    write(place, "large.txt", TEXT[:5000])
+    write(place, "picture.png", TEXT)
+    write(place, "noise.txt", noise(20 * KIB))
+    server = serve("--compress", "--compress-max-size", "4999")
+    for name in ("small.txt", "large.txt", "picture.png"):
+        response = ask(server, f"/{name}", "gzip")
+        assert response.get("Content-Encoding") is None and response.get("Vary") is None, name
+    assert ask(server, "/least.txt", "gzip").get("Content-Encoding") == "gzip"
+    server = serve("--compress", "--compress-min-size", "1025")
+    assert ask(server, "/least.txt", "gzip").get("Content-Encoding") is None
+    for _ in range(2):
+        assert ask(server, "/noise.txt", "gzip").get("Content-Encoding") is None
+
+
+def test_levels(place, serve):
+    words = [b"static", b"files", b"served", b"compressed", b"cached", b"with", b"validators", b"and", b"ranges", b"\n"]
+    content = b" ".join(words[(i * i // 7 + i % 13) % len(words)] for i in range(20000))
+    write(place, "a.txt", content)
+    for coding, flag, most in (("gzip", "--gzip-level", 9), ("br", "--brotli-level", 11), ("zstd", "--zstd-level", 19)):
+        sizes = [len(ask(serve("--compress", flag, str(level)), "/a.txt", coding).body) for level in (1, most)]
+        assert sizes[1] < sizes[0], coding
+
+
+def test_siblings_go_before_what_would_be_made(place, serve):
+    write(place, "a.txt", TEXT)
+    sibling(place, "a.txt", "gzip", gzip.compress(TEXT + b"from the disk", 9))
+    server = serve("--compress", "--precompressed")
+    assert gzip.decompress(ask(server, "/a.txt", "gzip").body).endswith(b"from the disk")
+    assert unbrotli(ask(server, "/a.txt", "br").body) == TEXT
+
+
+def test_a_change_is_noticed(place, serve):
+    write(place, "a.txt", TEXT)
+    server = serve("--compress", "--revalidate-ms", "1")
+    assert gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT
+    replace(place, "a.txt", TEXT + b"more")
+    eventually(lambda: gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT + b"more", "the change is noticed")
+
+
+def test_many_ask_at_once(place, serve):
+    """Nobody waits for what is made for another; all of them get the right bytes."""
+    content = TEXT * 50
+    write(place, "a.txt", content)
+    server = serve("--compress", "--revalidate-ms", "1")
+    bodies = []
+
+    def read():
+        with server.connect() as connection:
+            for _ in range(50):
+                response = connection.ask("GET", "/a.txt", "Accept-Encoding: gzip")
+                bodies.append((response.get("Content-Encoding"), response.body))
+
+    readers = [threading.Thread(target=read) for _ in range(8)]
+    for reader in readers:
+        reader.start()
+    for _ in range(20):
+        os.utime(os.path.join(place, "a.txt"))
+    for reader in readers:
+        reader.join()
+    assert len(bodies) == 400
+    assert {UNPACK[coding](body) for coding, body in set(bodies)} == {content}
+
+
+def test_a_client_that_does_not_wait(place, serve):
+    write(place, "a.txt", b"".join(b"%d\n" % (i * 7919) for i in range(500000)))
+    server = serve("--compress", "--compress-max-size", "1G", "--brotli-level", "9")
+    with server.connect() as connection:
+        connection.send(b"GET /a.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: br\r\n\r\n")
+    assert ask(server, "/a.txt").status == 200
+
+
+def test_cache_without_room_for_what_is_made(place, serve):
+    write(place, "a.txt", TEXT)
+    server = serve("--compress", "--cache-memory", str(len(TEXT)), "--memory-file-size", "1M")
+    for _ in range(3):
+        assert gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT
+
+
+def test_clients(place, serve):
+    write(place, "a.txt", TEXT)
+    server = serve("--compress")
+    assert httpx.get(f"{server.url}a.txt").content == TEXT
+    for accept in ("gzip", "br", "gzip, deflate, br"):
+        got = subprocess.run(["curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {accept}", f"{server.url}a.txt"],
+                             capture_output=True, check=True).stdout
+        assert got == TEXT
+    script = f"fetch('{server.url}a.txt').then(r => r.text()).then(t => process.stdout.write(t))"
+    assert subprocess.run(["node", "-e", script], capture_output=True, check=True).stdout == TEXT
+
