@@ -1,0 +1,228 @@
+/* Patterns over paths, against a slow matcher written from the header's table alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/glob.h"
+
+static bool matches(const char *pattern, const char *path)
+{
+    return uvh_glob_matches((uvhttp_slice_t){pattern, strlen(pattern)}, (uvhttp_slice_t){path, strlen(path)});
+}
+
+static bool is_valid(const char *pattern)
+{
+    return uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)});
+}
+
+static void names(void **state)
+{
+    (void)state;
+    assert_true(matches("*.css", "site.css"));
+    assert_true(matches("*.css", "/deep/down/site.css"));
+    assert_false(matches("*.css", "site.css.map"));
+    assert_false(matches("*.css", "site.css/x"));
+    assert_true(matches("*", "anything"));
+    assert_true(matches("index.html", "a/index.html"));
+    assert_false(matches("index.html", "a/my-index.html"));
+    assert_true(matches("?.txt", "a.txt"));
+    assert_false(matches("?.txt", ".txt"));
+    assert_false(matches("?.txt", "ab.txt"));
+    assert_true(matches("a*b*c", "a--b--b--c"));
+    assert_false(matches("A.txt", "a.txt"));
+}
+
+static void whole_paths(void **state)
+{
+    (void)state;
+    assert_true(matches("/index.html", "index.html"));
+    assert_true(matches("/index.html", "/index.html"));
+    assert_false(matches("/index.html", "a/index.html"));
+    assert_true(matches("assets/*.js", "/assets/app.js"));
+    assert_false(matches("assets/*.js", "/assets/lib/app.js"));
+    assert_false(matches("assets/*.js", "/x/assets/app.js"));
+    assert_true(matches("assets/**", "assets/lib/app.js"));
+    assert_true(matches("assets/**", "assets/"));
+    assert_false(matches("assets/**", "assets"));
+    assert_true(matches("a/**/b", "a/b"));
+    assert_true(matches("a/**/b", "a/x/y/b"));
+    assert_false(matches("a/**/b", "a/xb"));
+    assert_false(matches("a/**/b", "ab"));
+    assert_true(matches("**/b", "b"));
+    assert_true(matches("**/b", "x/b"));
+    assert_false(matches("**/b", "xb"));
+    assert_true(matches("/a**c", "a/b/c"));
+    assert_true(matches("**/a/*.js", "x/a/y/a/z.js"));
+    assert_false(matches("a/*/c", "a/b/b/c"));
+}
+
+static void classes(void **state)
+{
+    (void)state;
+    assert_true(matches("[abc].txt", "b.txt"));
+    assert_false(matches("[abc].txt", "d.txt"));
+    assert_true(matches("app.[0-9a-f][0-9a-f].js", "app.7e.js"));
+    assert_false(matches("app.[0-9a-f][0-9a-f].js", "app.7g.js"));
+    assert_true(matches("[!a-c]", "d"));
+    assert_true(matches("[^a-c]", "d"));
+    assert_false(matches("[!a-c]", "a"));
+    assert_true(matches("[]]", "]"));
+    assert_true(matches("[a-]", "-"));
+    assert_true(matches("[\\]]", "]"));
+    assert_false(matches("/a[!b]c", "a/c"));
+    assert_false(matches("/a[.-0]c", "a/c"));
+}
+
+static void escapes(void **state)
+{
+    (void)state;
+    assert_true(matches("\\*", "*"));
+    assert_false(matches("\\*", "x"));
+    assert_true(matches("a\\[b", "a[b"));
+    assert_true(matches("\\\\", "\\"));
+}
+
+/* A character is one, however many bytes it has; damaged ones do not make a slash. */
+static void characters(void **state)
+{
+    (void)state;
+    assert_true(matches("?.txt", "\xc3\xa4.txt"));
+    assert_true(matches("[\xc3\xa0-\xc3\xbf]", "\xc3\xa4"));
+    assert_false(matches("[\xc3\xa0-\xc3\xbf]", "\xc3\x84"));
+    assert_true(matches("?", "\xf0\x9f\x98\x80"));
+    assert_true(matches("?", "\xff"));
+    assert_true(matches("??", "\xc3\xff"));
+    assert_false(matches("/a/b", "a\xe0\x80\xaf"
+                                 "b"));
+    assert_false(matches("\xff", "\xfe"));
+}
+
+static void validity(void **state)
+{
+    char longest[UVH_GLOB_MAX_LENGTH + 2];
+    (void)state;
+    memset(longest, 'a', sizeof(longest));
+    longest[UVH_GLOB_MAX_LENGTH + 1] = '\0';
+    assert_false(is_valid(longest));
+    assert_false(matches(longest, longest));
+    longest[UVH_GLOB_MAX_LENGTH] = '\0';
+    assert_true(is_valid(longest));
+    assert_true(matches(longest, longest));
+    assert_false(is_valid(""));
+    assert_false(matches("", ""));
+    assert_false(is_valid("a["));
+    assert_false(is_valid("[]"));
+    assert_false(is_valid("[a-"));
+    assert_false(is_valid("[b-a]"));
+    assert_false(is_valid("a\\"));
+    assert_false(is_valid("[a\\"));
+    assert_false(matches("a[", "a["));
+    assert_true(is_valid("]"));
+    assert_true(is_valid("**"));
+}
+
+/* What would take a matcher that tries again longer than the age of the universe. Nothing is measured: it just has to end. */
+static void ends(void **state)
+{
+    char pattern[UVH_GLOB_MAX_LENGTH + 1];
+    char path[8192];
+    (void)state;
+    for (size_t i = 0; i < UVH_GLOB_MAX_LENGTH; i++)
+        pattern[i] = i % 2 == 0 ? '*' : 'a';
+    pattern[UVH_GLOB_MAX_LENGTH - 1] = 'b';
+    pattern[UVH_GLOB_MAX_LENGTH] = '\0';
+    memset(path, 'a', sizeof(path));
+    path[sizeof(path) - 1] = '\0';
+    assert_false(matches(pattern, path));
+    for (size_t i = 0; i + 3 < UVH_GLOB_MAX_LENGTH; i += 4)
+        memcpy(pattern + i, "**/a", 4);
+    pattern[UVH_GLOB_MAX_LENGTH - 1] = 'b';
+    for (size_t i = 1; i < sizeof(path) - 1; i += 2)
+        path[i] = '/';
+    assert_false(matches(pattern, path));
+}
+
+/* ---- Against a slow matcher ---- */
+
+static bool slow(const char *p, const char *t, bool boundary);
+
+static bool slow_stars(const char *rest, const char *t, bool folders, bool slashes, bool boundary)
+{
+    for (;; t++) {
+        if ((!folders || boundary) && slow(rest, t, boundary))
+            return true;
+        if (*t == '\0' || (*t == '/' && !slashes))
+            return false;
+        boundary = *t == '/';
+    }
+}
+
+/* '*', '**', '?', "[ab]" and letters. `begin`: the pattern is where a name begins. */
+static bool slow(const char *p, const char *t, bool begin)
+{
+    if (*p == '\0')
+        return *t == '\0';
+    if (*p == '*') {
+        const char *rest = p + 1;
+        bool slashes = *rest == '*';
+        while (*rest == '*')
+            rest++;
+        bool folders = slashes && begin && *rest == '/';
+        return slow_stars(rest + (folders ? 1 : 0), t, folders, slashes, begin);
+    }
+    if (*t == '\0')
+        return false;
+    if (strncmp(p, "[ab]", 4) == 0)
+        return (*t == 'a' || *t == 'b') && slow(p + 4, t + 1, false);
+    if (*p == '?')
+        return *t != '/' && slow(p + 1, t + 1, false);
+    return *p == *t && slow(p + 1, t + 1, *p == '/');
+}
+
+static void like_the_slow_one(void **state)
+{
+    static const char *const pieces[] = {"a", "b", "*", "**", "?", "/", "[ab]", "/**/", "**/"};
+    unsigned random = 1;
+    size_t hits = 0;
+    (void)state;
+    for (size_t i = 0; i < 300000; i++) {
+        char pattern[64] = "";
+        char path[16] = "";
+        size_t count = 1 + (random = random * 1103515245u + 12345u) / 65536 % 6;
+        size_t length = 0;
+        for (size_t j = 0; j < count; j++) {
+            const char *piece = pieces[(random = random * 1103515245u + 12345u) / 65536 %
+                                       (sizeof(pieces) / sizeof(pieces[0]))];
+            memcpy(pattern + length, piece, strlen(piece) + 1);
+            length += strlen(piece);
+        }
+        if (strchr(pattern, '/') == NULL || pattern[0] == '/')
+            continue;
+        count = (random = random * 1103515245u + 12345u) / 65536 % 8;
+        for (size_t j = 0; j < count; j++)
+            path[j] = "ab/"[(random = random * 1103515245u + 12345u) / 65536 % 3];
+        if (path[0] == '/')
+            continue;
+        bool expected = slow(pattern, path, true);
+        hits += expected;
+        if (matches(pattern, path) != expected)
+            fail_msg("%s over %s: expected %d", pattern, path, expected);
+    }
+    assert_true(hits > 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names),   cmocka_unit_test(whole_paths),       cmocka_unit_test(classes),
+        cmocka_unit_test(escapes), cmocka_unit_test(characters),        cmocka_unit_test(validity),
+        cmocka_unit_test(ends),    cmocka_unit_test(like_the_slow_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
