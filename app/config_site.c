@@ -250,22 +250,25 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
                        struct uvh_setup_route *route)
 {
     static const struct uvh_config_key keys[] = {
-        {"path",             read_path    },
-        {"methods",          read_methods },
-        {"headers",          read_headers },
-        {"static",           read_static  },
-        {"index",            read_files   },
-        {"listing",          read_files   },
-        {"hidden",           read_files   },
-        {"cache_memory",     read_files   },
-        {"cache_entries",    read_files   },
-        {"memory_file_size", read_files   },
-        {"revalidate_ms",    read_files   },
-        {"prewarm",          read_prewarm },
-        {"redirect",         read_redirect},
-        {"status",           read_status  },
-        {"respond",          read_respond },
-        {NULL,               NULL         }
+        {"path",              read_path    },
+        {"methods",           read_methods },
+        {"headers",           read_headers },
+        {"static",            read_static  },
+        {"index",             read_files   },
+        {"listing",           read_files   },
+        {"hidden",            read_files   },
+        {"cache_memory",      read_files   },
+        {"cache_entries",     read_files   },
+        {"memory_file_size",  read_files   },
+        {"revalidate_ms",     read_files   },
+        {"watch",             read_files   },
+        {"negative_ms",       read_files   },
+        {"cache_descriptors", read_files   },
+        {"prewarm",           read_prewarm },
+        {"redirect",          read_redirect},
+        {"status",            read_status  },
+        {"respond",           read_respond },
+        {NULL,                NULL         }
     };
     struct route_reader read = {.route = route};
     if (uvh_config_read_map(reader, node, "a route", keys, &read))

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/counter.h"
 #include "base/hash.h"
 
 enum { FIRST_BUCKETS = 256 };
@@ -68,18 +69,31 @@ static void touch(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
     uvh_list_prepend(list, &entry->recent);
 }
 
+static void publish(struct uvh_file_cache *cache)
+{
+    uvh_counter_set(&cache->counts.entries, cache->count);
+    uvh_counter_set(&cache->counts.memory, cache->memory);
+    uvh_counter_set(&cache->counts.descriptors, cache->descriptors);
+}
+
+static void evict(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
+{
+    uvh_counter_add(&cache->counts.evictions, 1);
+    uvh_file_cache_remove(cache, entry);
+}
+
 static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors)
 {
     while (cache->memory + memory > cache->limits.memory)
-        uvh_file_cache_remove(cache, oldest(&cache->in_memory));
+        evict(cache, oldest(&cache->in_memory));
     while (cache->descriptors + descriptors > cache->limits.descriptors)
-        uvh_file_cache_remove(cache, oldest(&cache->on_disk));
+        evict(cache, oldest(&cache->on_disk));
     while (cache->count + 1 > cache->limits.entries) {
         struct uvh_file_entry *a = oldest(&cache->in_memory);
         struct uvh_file_entry *b = oldest(&cache->on_disk);
         if (a == NULL || (b != NULL && b->used < a->used))
             a = b;
-        uvh_file_cache_remove(cache, a);
+        evict(cache, a);
     }
 }
 
@@ -136,6 +150,7 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
     cache->count++;
     cache->memory += memory;
     cache->descriptors += descriptors;
+    publish(cache);
     return true;
 }
 
@@ -172,6 +187,7 @@ void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *
         cache->memory -= (size_t)entry->size;
     else
         cache->descriptors--;
+    publish(cache);
     uvh_file_entry_unref(entry);
 }
 
@@ -179,5 +195,5 @@ void uvh_file_cache_shed(struct uvh_file_cache *cache)
 {
     size_t kept = cache->descriptors / 2;
     while (cache->descriptors > kept)
-        uvh_file_cache_remove(cache, oldest(&cache->on_disk));
+        evict(cache, oldest(&cache->on_disk));
 }

@@ -12,6 +12,11 @@ enum {
      * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
+    MOST_NEGATIVE_MS = 1000, /* unless asked for */
+    DEFAULT_WATCHED_MS = 10000,
+    /* Paths that lead to no file: so many for a file that may be known, and no more than that (about 1.5 MiB of the longest paths). */
+    ABSENT_SHARE = 4,
+    ABSENT_MOST = 4096,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
@@ -19,6 +24,30 @@ enum {
 static size_t or_default(size_t value, size_t standard)
 {
     return value != 0 ? value : standard;
+}
+
+static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+{
+    size_t entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES);
+    size_t descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE;
+    size_t absent = (entries - 1) / ABSENT_SHARE + 1;
+    settings->limits = (struct uvh_file_cache_limits){
+        .entries = entries,
+        .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
+        .descriptors = or_default(config->cache_descriptors, descriptors),
+    };
+    settings->absent_limit = absent < ABSENT_MOST ? absent : ABSENT_MOST;
+    settings->watch = config->watch;
+    settings->revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS);
+    /* What the system does not tell of is not left for longer than it would be otherwise. */
+    if (config->watch && settings->revalidate_ms > DEFAULT_REVALIDATE_MS)
+        settings->revalidate_ms = DEFAULT_REVALIDATE_MS;
+    uint64_t negative_ms =
+        settings->revalidate_ms < MOST_NEGATIVE_MS ? settings->revalidate_ms : MOST_NEGATIVE_MS;
+    settings->negative_ms = or_default(config->negative_ms, negative_ms);
+    if (config->negative_ms == UVHTTP_STATIC_NEVER)
+        settings->negative_ms = settings->absent_limit = 0;
+    settings->watched_ms = or_default(config->revalidate_ms, DEFAULT_WATCHED_MS);
 }
 
 /* What may be wanted and is not needed stays as uvh_static_settings_release can take it. */
@@ -35,15 +64,12 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         return UVHTTP_EINVAL;
     *settings = (struct uvh_static_settings){
         .allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default(),
-        .root = {.descriptor = -1                                             },
-        .limits = { .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
-                 .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
-                 .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE},
+        .root = {.descriptor = -1},
         .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
-        .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
         .listing = config->listing,
         .hidden = config->hidden,
     };
+    set_cache(settings, config);
     /* A file that may not stay in memory need not go there. */
     if (settings->memory_file_size > settings->limits.memory)
         settings->memory_file_size = settings->limits.memory;

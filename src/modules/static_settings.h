@@ -16,6 +16,11 @@ struct uvh_static_settings {
     char *index;                         /* names, separated by spaces */
     size_t memory_file_size;
     uint64_t revalidate_ms;
+    /* Cache */
+    size_t absent_limit;  /* paths that lead to no file, of each worker's cache */
+    uint64_t negative_ms; /* 0: none are kept */
+    uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
+    bool watch;
     bool listing;
     bool hidden;
 };
