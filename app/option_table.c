@@ -38,7 +38,7 @@ const struct uvh_option uvh_option_table[] = {
            "IPv4 address "
            "of the machine)"),
 
-    {.help = "Files", .serve_only = true},
+    {.help = "Files",                                                                    .serve_only = true},
     FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
     FILES("hidden", SWITCH, hidden, 0, 0, NULL, "serve and list names that begin with a dot"),
     FILES("index", TEXT, index, 0, 0, "NAMES",
@@ -50,7 +50,7 @@ const struct uvh_option uvh_option_table[] = {
     FILES("memory-file-size", SIZE, memory_file_size, 1, GIB, "SIZE",
           "largest file kept in memory; larger ones are sent by sendfile (default: 16K)"),
     FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
-          "milliseconds until a changed file is noticed (default: 1000)"),
+          "milliseconds until a changed file is noticed (default: 1000, 10000 with --watch)"),
     FILES("precompressed", SWITCH, precompressed, 0, 0, NULL,
           "send FILE.br, FILE.zst or FILE.gz for FILE to those who accept it"),
     FILES("compress", SWITCH, compress, 0, 0, NULL,
@@ -63,6 +63,20 @@ const struct uvh_option uvh_option_table[] = {
     FILES("brotli-level", NUMBER, brotli_level, 1, 11, "N",
           "how hard --compress tries with brotli (default: 4)"),
     FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N", "how hard --compress tries with zstd (default: 3)"),
+    FILES("watch", SWITCH, watch, 0, 0, NULL,
+          "have the system tell of changed files, so that they show at once"),
+    FILES("negative-ms", NUMBER, negative_ms, 1, 3600000, "MS",
+          "milliseconds for which it is remembered that a file is not there (default: as --revalidate-ms, up "
+          "to "
+          "1000)"),
+    FILES("cache-descriptors", NUMBER, cache_descriptors, 1, 1000000, "N",
+          "files kept open (default: a quarter of what the process may open)"),
+    { .name = "prewarm",
+       .kind = UVH_OPTION_TEXT,
+       .offset = FIELD(prewarm),
+       .value = "PATTERNS",
+       .help = "files to load before the first request, such as \"**/*.css /index.html\"",
+       .serve_only = true},
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

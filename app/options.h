@@ -20,6 +20,7 @@ struct uvh_options {
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;          /* 0: every IPv4 address */
     uvhttp_static_config_t files; /* `root` unset */
+    const char *prewarm;          /* paths and patterns, separated by spaces; NULL: none */
     uvhttp_config_t config;       /* `log` unset */
     uvhttp_log_level_t log_level;
     bool from_file; /* `root` is a configuration file */

@@ -117,8 +117,9 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
-        if (option->name == NULL || !option->serve_only)
-            continue;
+        if (option->name == NULL || !option->serve_only ||
+            option->offset == offsetof(struct uvh_options, prewarm))
+            continue; /* that one is a list in a file */
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         uvh_options_key(option, key);
         const void *field = (const char *)files + (option->offset - offsetof(struct uvh_options, files));

@@ -38,7 +38,7 @@ struct uvh_setup_route {
     int status;                   /* of a redirect or an answer */
     struct uvh_text root;         /* STATIC: the folder */
     uvhttp_static_config_t files; /* STATIC: the rest; `root` unset */
-    struct uvh_text_list prewarm; /* STATIC: paths */
+    struct uvh_text_list prewarm; /* STATIC: paths and patterns */
     const char *location;         /* REDIRECT: where to, without a "{target}" at its end */
     bool with_target;             /* REDIRECT: it had one, and path and query are put there */
     const char *body, *type;      /* RESPOND */

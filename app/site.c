@@ -11,6 +11,7 @@
 
 #include "answers.h"
 #include "logger.h"
+#include "prewarm.h"
 
 struct builder {
     uvhttp_server_t *server;
@@ -105,11 +106,11 @@ static uvhttp_static_t *open_folder(const struct builder *builder, const struct 
         return NULL;
     }
     for (size_t i = 0; i < route->prewarm.count; i++) {
-        err = uvhttp_static_prewarm_cache(context, route->prewarm.items[i].text);
-        if (err != 0)
+        const char *fault = uvh_prewarm_load(context, route->prewarm.items[i].text);
+        if (fault != NULL)
             uvh_problems_add(builder->problems, route->prewarm.items[i].mark,
                              "'%s' cannot be loaded from '%s': %s", route->prewarm.items[i].text,
-                             route->root.text, uvhttp_strerror(err));
+                             route->root.text, fault);
     }
     err = uvhttp_server_own(builder->server, close_static, context);
     if (err == 0)

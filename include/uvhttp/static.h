@@ -25,6 +25,9 @@ extern "C" {
 /* A folder that is served, with its cache; from uvhttp_static_open. */
 typedef struct uvhttp_static uvhttp_static_t;
 
+/* For negative_ms. */
+#define UVHTTP_STATIC_NEVER SIZE_MAX
+
 /* What uvhttp_static_open is told. All but the root may be zero. */
 typedef struct uvhttp_static_config {
     const char *root;     /* folder; copied and opened once. Required. */
@@ -48,6 +51,13 @@ typedef struct uvhttp_static_config {
     size_t brotli_level;      /* 1 to 11; 0: 4 */
     size_t zstd_level;        /* 1 to 19; 0: 3 */
 
+    /* Cache */
+    size_t
+        cache_descriptors; /* files kept open by all workers together; 0: a quarter of what the process may open */
+    size_t
+        negative_ms; /* milliseconds for which a 404 or 403 is remembered; 0: revalidate_ms, but no more than 1,000; UVHTTP_STATIC_NEVER: not at all */
+    bool
+        watch; /* have the system tell of changes (inotify): they show at once, and revalidate_ms, then 10,000 by default, is for those it does not tell */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 
@@ -67,10 +77,68 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
  * UVHTTP_ENOTREG, UVHTTP_ENOMEM. Before the server runs. */
 UVHTTP_EXPORT int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path);
 
+/* What was found so far, by uvhttp_static_prewarm_folder. */
+typedef struct uvhttp_static_prewarmed {
+    size_t loaded;      /* files, or index files for their folders */
+    size_t bytes;       /* of them, kept in memory */
+    size_t unwanted;    /* no pattern fits, or hidden */
+    size_t over_budget; /* would not fit beside those that were loaded */
+    size_t not_regular; /* links to folders, devices, links that lead out of the root, ... */
+    size_t failed;      /* could not be read */
+    bool cancelled;     /* by `progress`, and what comes behind was not looked at */
+} uvhttp_static_prewarmed_t;
+
+/* What uvhttp_static_prewarm_folder is told; NULL and zeros stand for all that fits. Read in the call only. */
+typedef struct uvhttp_static_prewarm_options {
+    const char *folder; /* below the root, as in a URL ("/assets/"); NULL: the root */
+    const char *const *
+        patterns; /* a file is loaded if one of them fits its path below the root: see docs/static-files.md, "Patterns" */
+    size_t pattern_count; /* 0: all files */
+    size_t most_bytes;    /* kept in memory; 0, or more than cache_memory: cache_memory */
+    size_t most_entries;  /* files; 0, or more than cache_entries: cache_entries */
+    /* Called for each file that was loaded, with its path below the root; false ends the loading. May be NULL. */
+    bool (*progress)(const uvhttp_static_prewarmed_t *so_far, const char *path, void *arg);
+    void *arg;
+} uvhttp_static_prewarm_options_t;
+
+/* Loads the files of a folder and of those in it, those of a folder before those of the ones below it; an index file as the folder's own. Links to folders are not
+ * followed. `options` may be NULL, and so may `found`. 0 (whatever was left out: `found` tells), or UVHTTP_EINVAL (a malformed pattern), UVHTTP_ENOMEM, libuv's code when
+ * the folder cannot be read. Before the server runs. */
+UVHTTP_EXPORT int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
+                                               const uvhttp_static_prewarm_options_t *options,
+                                               uvhttp_static_prewarmed_t *found);
+
+/* Numbers of one context, added up over all workers. Those of the first group are of the moment, the others have been counted since it was opened. */
+typedef struct uvhttp_static_stats {
+    uint64_t entries;          /* files that are known, those kept for further workers included */
+    uint64_t negative_entries; /* paths known to lead to no file */
+    uint64_t memory;           /* bytes of contents in memory */
+    uint64_t descriptors;      /* open because of the cache */
+    uint64_t watched_folders;
+
+    uint64_t hits;          /* requests answered at once from a file that is known */
+    uint64_t negative_hits; /* and from a path that led to none */
+    uint64_t misses;        /* requests that had to wait for the disk */
+    uint64_t coalesced;     /* of them, those that waited for what another one had begun */
+    uint64_t looks;         /* trips to the disk that read no file: it was as before, or there was none */
+    uint64_t loads;         /* trips that read a file */
+    uint64_t evictions;     /* files thrown out to make room */
+    double hit_rate;        /* of all, those answered at once; from 0 to 1 */
+} uvhttp_static_stats_t;
+
+/* Reads them. Any thread, until the context is closed; a number is at most a moment old, and not all are of the same moment. Errors: UVHTTP_EINVAL (no `stats`),
+ * UVHTTP_ENOMEM (`context` is NULL). */
+UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats);
+
 /* Opens a root and serves it below `prefix` ("/", "/assets/"), owned by the server: uvhttp_static_open, a "prefix*" route for
  * GET, and uvhttp_server_own in one call. Errors as those. */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_config_t *config);
+
+/* The same with a context that was opened before, and prewarmed perhaps: once, and it stays the caller's. Errors: UVHTTP_EINVAL (the prefix does not begin and
+ * end with a slash), UVHTTP_ENOMEM, those of uvhttp_server_route. */
+UVHTTP_EXPORT int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
+                                             uvhttp_static_t *context);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/counter.h"
 #include "base/hash.h"
 
 enum { FIRST_BUCKETS = 256 };
@@ -84,14 +85,27 @@ static void touch(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
     to_front(&cache->on_disk, &entry->by_descriptor);
 }
 
+static void publish(struct uvh_file_cache *cache)
+{
+    uvh_counter_set(&cache->counts.entries, cache->count);
+    uvh_counter_set(&cache->counts.memory, cache->memory);
+    uvh_counter_set(&cache->counts.descriptors, cache->descriptors);
+}
+
+static void evict(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
+{
+    uvh_counter_add(&cache->counts.evictions, 1);
+    uvh_file_cache_remove(cache, entry);
+}
+
 static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors, size_t entries)
 {
     while (cache->memory + memory > cache->limits.memory)
-        uvh_file_cache_remove(cache, oldest_in_memory(cache));
+        evict(cache, oldest_in_memory(cache));
     while (cache->descriptors + descriptors > cache->limits.descriptors)
-        uvh_file_cache_remove(cache, oldest_on_disk(cache));
+        evict(cache, oldest_on_disk(cache));
     while (cache->count + entries > cache->limits.entries)
-        uvh_file_cache_remove(cache, oldest(cache));
+        evict(cache, oldest(cache));
 }
 
 int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
@@ -151,6 +165,7 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
     cache->count++;
     cache->memory += memory;
     cache->descriptors += descriptors;
+    publish(cache);
     return true;
 }
 
@@ -169,6 +184,7 @@ void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
     cache->memory += memory;
     if (uvh_list_empty(&entry->by_memory))
         uvh_list_prepend(&cache->in_memory, &entry->by_memory);
+    publish(cache);
 }
 
 static void copy_entry(struct uvh_file_cache *cache, const struct uvh_file_entry *entry)
@@ -208,6 +224,7 @@ void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *
     cache->count--;
     cache->memory -= uvh_file_entry_memory(entry);
     cache->descriptors -= uvh_file_entry_descriptors(entry);
+    publish(cache);
     uvh_file_entry_unref(entry);
 }
 
@@ -215,5 +232,5 @@ void uvh_file_cache_shed(struct uvh_file_cache *cache)
 {
     size_t kept = cache->descriptors / 2;
     while (cache->descriptors > kept)
-        uvh_file_cache_remove(cache, oldest_on_disk(cache));
+        evict(cache, oldest_on_disk(cache));
 }

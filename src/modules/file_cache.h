@@ -6,12 +6,23 @@
 #ifndef UVH_MODULES_FILE_CACHE_H
 #define UVH_MODULES_FILE_CACHE_H
 
+#include <stdatomic.h>
+
 #include "modules/file_entry.h"
 
 struct uvh_file_cache_limits {
     size_t entries;
     size_t memory;      /* bytes of bodies */
     size_t descriptors; /* open at once because of the cache */
+};
+
+/* For other threads, which may read them at any time. */
+struct uvh_file_cache_counts {
+    _Atomic uint64_t entries;
+    _Atomic uint64_t memory;
+    _Atomic uint64_t descriptors;
+    _Atomic uint64_t
+        evictions; /* entries thrown out to make room, or because the process ran out of descriptors */
 };
 
 struct uvh_file_cache {
@@ -26,6 +37,7 @@ struct uvh_file_cache {
     uint64_t finds;
     struct uvh_list in_memory; /* newest first, by_memory */
     struct uvh_list on_disk;   /* newest first, by_descriptor */
+    struct uvh_file_cache_counts counts;
 };
 
 /* `seed` makes the places in the table unforeseeable. 0 or UVHTTP_ENOMEM. */

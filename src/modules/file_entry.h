@@ -14,6 +14,8 @@
 #include "codec/http_date.h"
 #include "platform/file.h"
 
+struct uvh_watched_folder;
+
 enum {
     UVH_FILE_ENTRY_ETAG_SIZE = 2 + 1 + 16 + 1 + 16 + 1 + 16 + 1 + 4 + 1 +
                                1, /* W/, three 64-bit numbers in hex, quotes, a coding, NUL */
@@ -58,6 +60,9 @@ struct uvh_file_entry {
     uint64_t looked_at;   /* milliseconds of the loop's clock: the file was in this state then or later */
     uint64_t fresh_until; /* milliseconds; from then on it is looked at again */
     bool looking;         /* a look is under way */
+    uint64_t seen; /* what the count of all changes was when this entry was last compared with its folder */
+    struct uvh_watched_folder *folder; /* where it comes from; NULL: not watched */
+    uint64_t folder_changes;           /* that folder's count when the file was looked at */
 
     const uvhttp_allocator_t *allocator;
     size_t key_length;

@@ -85,7 +85,7 @@ int uvh_static_answer_listing(uvhttp_response_t *response, struct uvh_bytes *pag
                                          listing->page.length, release_listing, listing);
 }
 
-static int status_of(int error)
+int uvh_static_answer_status(int error)
 {
     switch (error) {
     case -ENOENT:
@@ -115,7 +115,7 @@ static int status_of(int error)
 
 int uvh_static_answer_error(uvhttp_request_t *request, uvhttp_response_t *response, int error)
 {
-    int status = status_of(error);
+    int status = uvh_static_answer_status(error);
     if (status >= 500)
         uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s", uvhttp_request_path(request),
                             uvhttp_strerror(error));

@@ -14,6 +14,9 @@ int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *res
 /* Takes the page over, whatever the result. */
 int uvh_static_answer_listing(uvhttp_response_t *response, struct uvh_bytes *page);
 
+/* The status for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM: 403, 404, 500 or 503. */
+int uvh_static_answer_status(int error);
+
 /* 403, 404, 500 or 503 for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM; what the server is to blame for is logged. */
 int uvh_static_answer_error(uvhttp_request_t *request, uvhttp_response_t *response, int error);
 

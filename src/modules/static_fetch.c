@@ -1,108 +1,310 @@
-/* The result goes into the cache first, then to the client, who may have left meanwhile. */
+/* The first to ask for a path takes off, and its exchange's memory holds the flight, which outlives its client; the others wait in a list of the
+ * flight. The result goes into the cache first, then to the one who took off, then to the others. Who came after a change that the flight may have missed
+ * goes on to the next one. */
 #include "modules/static_fetch.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+#include "base/counter.h"
+#include "base/hash.h"
 #include "modules/static_answer.h"
 #include "modules/static_load.h"
 #include "modules/static_variants.h"
 
-/* One trip to the thread pool; lives in the exchange's memory. */
-struct job {
+/* One trip to the thread pool. */
+struct flight {
+    struct uvh_list link; /* in the cache's flights; unlinked when others may not join */
+    struct uvh_list waiters;
+    struct uvhttp_static *context;
+    struct uvh_static_cache *cache; /* of the worker that has the request */
     struct uvh_static_load load;
-    struct uvh_file_cache *cache; /* of the worker that has the request */
     struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
-    uint64_t started;             /* milliseconds of the loop's clock */
+    uint64_t hash;
+    uint64_t started;                  /* milliseconds of the loop's clock */
+    uint64_t seen;                     /* count of all changes when it took off */
+    struct uvh_watched_folder *folder; /* set on the thread pool, before it looks */
+    uint64_t folder_changes;
 };
 
-static int answer_file(uvhttp_response_t *response, const struct job *job, struct uvh_file_entry *entry)
+/* A request that waits for somebody else's flight. */
+struct waiter {
+    struct uvh_list link;
+    uvhttp_response_t *response;
+    uvhttp_slice_t path;
+    uint64_t seen; /* count of all changes when it came */
+};
+
+/* ---- what is known ---- */
+
+static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_watched_folder *folder,
+                         uint64_t folder_changes, uint64_t *seen)
 {
-    uvhttp_request_t *request = uvhttp_response_request(response);
-    return entry->codings == 0 ? uvh_static_entity_answer(request, response, entry)
-                               : uvh_static_variants_answer(job->load.settings, request, response, entry);
+    uint64_t changed =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed, memory_order_acquire);
+    if (*seen == changed)
+        return true;
+    if (folder != NULL && uvh_folder_watch_changes(folder) != folder_changes)
+        return false;
+    *seen = changed; /* it was something else; not to be asked again until there is more */
+    return true;
 }
 
-static int answer_load(uvhttp_response_t *response, struct job *job)
+bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
 {
-    uvhttp_request_t *request = uvhttp_response_request(response);
-    switch (job->load.outcome) {
-    case UVH_STATIC_ENTRY:
-        return answer_file(response, job, job->load.entry);
-    case UVH_STATIC_UNCHANGED:
-        return answer_file(response, job, job->known);
-    case UVH_STATIC_REDIRECT:
-        return uvh_static_answer_redirect(request, response);
-    case UVH_STATIC_LISTING:
-        return uvh_static_answer_listing(response, &job->load.page);
-    case UVH_STATIC_FAILED:
-        break;
+    if (!is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
+        return false;
+    return now < entry->fresh_until ||
+           (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms);
+}
+
+bool uvh_static_fetch_absent(const struct uvhttp_static *context, struct uvh_static_cache *cache,
+                             uvhttp_response_t *response, uvhttp_slice_t path, int *result)
+{
+    struct uvh_absent_entry *entry = uvh_absent_cache_find(&cache->absent, path);
+    if (entry == NULL || uvhttp_response_now(response) >= entry->until ||
+        !is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
+        return false;
+    uvh_counter_add(&cache->counts.negative_hits, 1);
+    *result = uvh_static_answer_error(uvhttp_response_request(response), response, entry->error);
+    return true;
+}
+
+/* ---- what a flight brings into the cache ---- */
+
+static void store_absent(struct flight *flight)
+{
+    struct uvh_static_cache *cache = flight->cache;
+    const struct uvh_static_load *load = &flight->load;
+    int status = load->outcome == UVH_STATIC_FAILED ? uvh_static_answer_status(load->error) : 200;
+    struct uvh_absent_entry *entry = NULL;
+    if (status == 403 || status == 404)
+        entry = uvh_absent_cache_put(&cache->absent, load->path);
+    else
+        uvh_absent_cache_remove(&cache->absent, load->path);
+    if (entry != NULL) {
+        entry->error = load->error;
+        entry->until = flight->started + load->settings->negative_ms;
+        entry->folder = flight->folder;
+        entry->folder_changes = flight->folder_changes;
+        entry->seen = flight->seen;
     }
-    return uvh_static_answer_error(request, response, job->load.error);
+    uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
 }
 
 /* Brings the cache up to date with what was found. */
-static void store(struct job *job)
+static void store(struct flight *flight)
 {
-    struct uvh_file_entry *entry = job->load.outcome == UVH_STATIC_UNCHANGED ? job->known : job->load.entry;
-    if (job->known != NULL)
-        job->known->looking = false;
-    if (entry != NULL && entry->looked_at <= job->started) {
-        entry->looked_at = job->started;
-        entry->fresh_until = job->started + job->load.settings->revalidate_ms;
+    const struct uvh_static_load *load = &flight->load;
+    const struct uvh_static_settings *settings = load->settings;
+    struct uvh_file_cache *files = &flight->cache->files;
+    struct uvh_file_entry *known = flight->known;
+    struct uvh_file_entry *entry = load->outcome == UVH_STATIC_UNCHANGED ? known : load->entry;
+    if (known != NULL)
+        known->looking = false;
+    if (entry != NULL && entry->looked_at <= flight->started) {
+        entry->looked_at = flight->started;
+        entry->fresh_until =
+            flight->started + (flight->folder != NULL ? settings->watched_ms : settings->revalidate_ms);
+        entry->seen = flight->seen;
+        entry->folder = flight->folder;
+        entry->folder_changes = flight->folder_changes;
     }
-    if (job->load.outcome == UVH_STATIC_ENTRY)
-        uvh_file_cache_insert(job->cache, entry);
-    else if (job->load.outcome != UVH_STATIC_UNCHANGED && job->known != NULL &&
-             job->known->looked_at <= job->started)
-        uvh_file_cache_remove(job->cache, job->known);
-    if (job->load.error == -EMFILE || job->load.error == -ENFILE)
-        uvh_file_cache_shed(job->cache);
+    if (load->outcome == UVH_STATIC_ENTRY)
+        uvh_file_cache_insert(files, entry);
+    else if (load->outcome != UVH_STATIC_UNCHANGED && known != NULL && known->looked_at <= flight->started)
+        uvh_file_cache_remove(files, known);
+    if (load->error == -EMFILE || load->error == -ENFILE)
+        uvh_file_cache_shed(files);
+    store_absent(flight);
+    uvh_counter_add(
+        load->outcome == UVH_STATIC_ENTRY ? &flight->cache->counts.loads : &flight->cache->counts.looks, 1);
 }
 
-static void run_load(void *arg)
+/* ---- answers ---- */
+
+static int answer(uvhttp_response_t *response, struct flight *flight)
 {
-    struct job *job = arg;
-    uvh_static_load_run(&job->load);
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    struct uvh_static_load *load = &flight->load;
+    switch (load->outcome) {
+    case UVH_STATIC_ENTRY:
+        return uvh_static_variants_answer(load->settings, request, response, load->entry);
+    case UVH_STATIC_UNCHANGED:
+        return uvh_static_variants_answer(load->settings, request, response, flight->known);
+    case UVH_STATIC_REDIRECT:
+        return uvh_static_answer_redirect(request, response);
+    case UVH_STATIC_LISTING:
+        return uvh_static_answer_listing(response, &load->page);
+    case UVH_STATIC_FAILED:
+        break;
+    }
+    return uvh_static_answer_error(request, response, load->error);
 }
 
-static int finish_load(uvhttp_response_t *response, void *arg)
+static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                    uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known,
+                    bool alone);
+
+/* As for a request that has just come, but counted already. */
+static int begin_again(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                       uvhttp_response_t *response, uvhttp_slice_t path)
 {
-    struct job *job = arg;
+    struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, path.base, path.length);
+    if (known != NULL && uvh_static_fetch_usable(context, known, uvhttp_response_now(response)))
+        return uvh_static_variants_answer(&context->settings, uvhttp_response_request(response), response,
+                                          known);
+    return uvh_static_fetch(context, cache, response, path);
+}
+
+/* From the first to the last; answering one may make others leave the list, so each is taken out first. */
+static void answer_waiters(struct flight *flight)
+{
+    while (!uvh_list_empty(&flight->waiters)) {
+        struct waiter *waiter = UVH_CONTAINER_OF(flight->waiters.next, struct waiter, link);
+        uvhttp_response_t *response = waiter->response;
+        int err;
+        uvh_list_remove(&waiter->link);
+        uvhttp_response_on_abort(response, NULL, NULL);
+        if (flight->load.outcome == UVH_STATIC_LISTING)
+            err = take_off(flight->context, flight->cache, response, waiter->path, NULL, true);
+        else if (waiter->seen != flight->seen)
+            err = begin_again(flight->context, flight->cache, response, waiter->path);
+        else
+            err = answer(response, flight);
+        if (err != 0)
+            uvhttp_response_fail(response, err);
+    }
+}
+
+/* Once for a context. */
+static void tell_unwatched(struct uvhttp_static *context, uvhttp_response_t *response)
+{
+    if (context->watch_error != 0 && !atomic_exchange(&context->watch_told, true))
+        uvhttp_response_log(response, UVHTTP_LOG_WARNING,
+                            "static files: changes cannot be watched: %s; files are looked at every %llu ms",
+                            uvhttp_strerror(context->watch_error),
+                            (unsigned long long)context->settings.revalidate_ms);
+}
+
+static void run_flight(void *arg)
+{
+    struct flight *flight = arg;
+    struct uvh_folder_watch *folders = flight->context->folders;
+    if (folders != NULL)
+        flight->folder = uvh_folder_watch_add(folders, &flight->load.settings->root, flight->load.path);
+    if (flight->folder != NULL)
+        flight->folder_changes = uvh_folder_watch_changes(flight->folder);
+    uvh_static_load_run(&flight->load);
+}
+
+static int finish_flight(uvhttp_response_t *response, void *arg)
+{
+    struct flight *flight = arg;
     int err = 0;
-    store(job);
+    uvh_list_remove(&flight->link);
+    store(flight);
+    tell_unwatched(flight->context, response);
     if (uvhttp_response_open(response))
-        err = answer_load(response, job);
-    else if (job->load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&job->load.page);
-    uvh_file_entry_unref(job->load.entry);
-    uvh_file_entry_unref(job->known);
+        err = answer(response, flight);
+    else if (flight->load.outcome == UVH_STATIC_LISTING)
+        uvh_bytes_release(&flight->load.page);
+    answer_waiters(flight);
+    uvh_file_entry_unref(flight->load.entry);
+    uvh_file_entry_unref(flight->known);
     return err;
 }
 
-int uvh_static_fetch(const struct uvh_static_settings *settings, struct uvh_file_cache *cache,
-                     uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
+/* ---- asking ---- */
+
+static struct uvh_list *flights_of(struct uvh_static_cache *cache, uint64_t hash)
+{
+    return &cache->flights[hash % UVH_STATIC_CACHE_FLIGHTS];
+}
+
+static struct flight *find_flight(struct uvh_static_cache *cache, uvhttp_slice_t path, uint64_t hash)
+{
+    const struct uvh_list *flights = flights_of(cache, hash);
+    for (struct uvh_list *link = flights->next; link != flights; link = link->next) {
+        struct flight *flight = UVH_CONTAINER_OF(link, struct flight, link);
+        if (flight->hash == hash && flight->load.path.length == path.length &&
+            memcmp(flight->load.path.base, path.base, path.length) == 0)
+            return flight;
+    }
+    return NULL;
+}
+
+static void leave(uvhttp_response_t *response, void *arg)
+{
+    struct waiter *waiter = arg;
+    (void)response;
+    uvh_list_remove(&waiter->link);
+}
+
+static int join(struct flight *flight, uvhttp_response_t *response, uvhttp_slice_t path)
+{
+    struct waiter *waiter = uvhttp_request_allocate(uvhttp_response_request(response), sizeof(*waiter));
+    if (waiter == NULL)
+        return UVHTTP_ENOMEM;
+    *waiter = (struct waiter){
+        .response = response,
+        .path = path,
+        .seen = atomic_load_explicit(&flight->context->changed, memory_order_acquire),
+    };
+    uvh_list_init(&waiter->link);
+    uvh_list_append(&flight->waiters, &waiter->link);
+    uvhttp_response_on_abort(response, leave, waiter);
+    uvh_counter_add(&flight->cache->counts.coalesced, 1);
+    return 0;
+}
+
+static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                    uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known,
+                    bool alone)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
-    struct job *job = uvhttp_request_allocate(request, sizeof(*job));
-    if (job == NULL)
+    struct flight *flight = uvhttp_request_allocate(request, sizeof(*flight));
+    if (flight == NULL)
         return UVHTTP_ENOMEM;
-    *job = (struct job){
+    *flight = (struct flight){
+        .context = context,
         .cache = cache,
         .known = known,
+        .hash = uvh_hash(path.base, path.length, context->seed),
         .started = uvhttp_response_now(response),
-        .load = {.settings = settings, .path = path, .title = uvhttp_request_path(request)},
+        .seen = atomic_load_explicit(&context->changed, memory_order_acquire),
+        .load = {.settings = &context->settings, .path = path, .title = uvhttp_request_path(request)},
     };
+    uvh_list_init(&flight->link);
+    uvh_list_init(&flight->waiters);
     if (known != NULL) {
-        job->load.known = true;
-        job->load.known_settled = known->settled;
-        job->load.known_facts = known->facts;
-        job->load.known_type = known->type;
-        job->load.known_siblings = known->siblings_digest;
+        flight->load.known = true;
+        flight->load.known_settled = known->settled;
+        flight->load.known_facts = known->facts;
+        flight->load.known_type = known->type;
+        flight->load.known_siblings = known->siblings_digest;
     }
-    int err = uvhttp_response_defer(response, run_load, finish_load, job);
-    if (err == 0 && known != NULL) {
+    int err = uvhttp_response_defer(response, run_flight, finish_flight, flight);
+    if (err != 0)
+        return err;
+    if (!alone)
+        uvh_list_prepend(flights_of(cache, flight->hash), &flight->link);
+    if (known != NULL) {
         uvh_file_entry_ref(known);
         known->looking = true;
     }
-    return err;
+    return 0;
+}
+
+int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                     uvhttp_response_t *response, uvhttp_slice_t path)
+{
+    struct flight *flight = find_flight(cache, path, uvh_hash(path.base, path.length, context->seed));
+    if (flight != NULL)
+        return join(flight, response, path);
+    struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, path.base, path.length);
+    return take_off(context, cache, response, path, known, false);
 }

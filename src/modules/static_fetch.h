@@ -1,17 +1,26 @@
-/* What the cache cannot answer: one trip to the thread pool (static_load.c), and what it brings goes into the cache and to the client.
+/* What the cache cannot answer: one trip to the thread pool (static_load.c), and what it brings goes into the cache and to all who asked for it meanwhile.
  *
- * Called by static_files.c on the loop's thread of the worker that has the request and the cache. */
+ * Always true: at most one trip for a path is under way for each worker, but for listings, which differ by request. A request that waits
+ * lies in its own exchange's memory and leaves the queue when its client does, so what waits is bounded by the connections there are. Called by
+ * static_files.c on the loop's thread of the worker that has the request and the cache. */
 #ifndef UVH_MODULES_STATIC_FETCH_H
 #define UVH_MODULES_STATIC_FETCH_H
 
 #include <uvhttp/response.h>
 
-#include "modules/file_cache.h"
-#include "modules/static_settings.h"
+#include "modules/static_files.h"
 
-/* `known` may be NULL; otherwise it is looked at again. `path` (NUL-terminated, without a slash at its beginning) lives as long as the request. Results are those of a
+/* The same question as on the quick path, answered thoroughly: the entry may be used without looking at the file, since it was looked at lately and nothing has
+ * changed in its folder, or somebody is looking just now. */
+bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now);
+
+/* Answers from the paths that led to no file; false when this is not one of them. `*result` is that of a handler. */
+bool uvh_static_fetch_absent(const struct uvhttp_static *context, struct uvh_static_cache *cache,
+                             uvhttp_response_t *response, uvhttp_slice_t path, int *result);
+
+/* `path` (NUL-terminated, without a slash at its beginning) lives as long as the request. Results are those of a
  * handler. */
-int uvh_static_fetch(const struct uvh_static_settings *settings, struct uvh_file_cache *cache,
-                     uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known);
+int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                     uvhttp_response_t *response, uvhttp_slice_t path);
 
 #endif

@@ -6,32 +6,21 @@
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/counter.h"
 #include "codec/target.h"
-#include "modules/file_cache.h"
 #include "modules/static_entity.h"
 #include "modules/static_fetch.h"
-#include "modules/static_load.h"
-#include "modules/static_settings.h"
+#include "modules/static_files.h"
 #include "modules/static_variants.h"
 #include "platform/random.h"
 
-struct uvhttp_static {
-    struct uvh_static_settings settings;
-    uint64_t seed; /* of the caches */
-    struct uvh_file_cache
-        prewarmed; /* with several workers not changed any more once requests come: each copies it */
-    struct uvh_file_cache *caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
-    size_t
-        prefix_length; /* of every path that gets here, when mounted below a prefix of fixed length; else 0 */
-};
+enum { MOST_FOLDERS = 4096 }; /* that are watched; what lies in others is looked at again as without */
 
-/* Copies a path without the slashes at its beginning and without repeated ones, so that each file has one key. Returns the length. */
-static size_t normalize(const char *path, size_t length, char *out)
+size_t uvh_static_files_normalize(const char *path, size_t length, char *out)
 {
     size_t size = 0;
     for (size_t i = 0; i < length; i++) {
@@ -43,9 +32,10 @@ static size_t normalize(const char *path, size_t length, char *out)
     return size;
 }
 
-/* Some name of the path begins with a dot. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
-static bool is_hidden(const char *path)
+bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path)
 {
+    if (settings->hidden)
+        return false;
     static const char well_known[] = ".well-known";
     size_t length = strlen(well_known);
     if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
@@ -53,41 +43,48 @@ static bool is_hidden(const char *path)
     return path[0] == '.' || strstr(path, "/.") != NULL;
 }
 
-/* The entry may be used without looking at the file: it was looked at lately, or somebody is doing so just now. */
-static bool is_usable(const struct uvhttp_static *context, const struct uvh_file_entry *entry, uint64_t now)
+/* The entry may be used without looking at the file. */
+static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
 {
-    if (UVH_LIKELY(now < entry->fresh_until))
+    if (UVH_LIKELY(now < entry->fresh_until && !uvh_static_files_stirred(context, entry->seen)))
         return true;
-    return entry->looking && now < entry->fresh_until + context->settings.revalidate_ms;
+    return uvh_static_fetch_usable(context, entry, now);
 }
 
 static int answer_from_cache(const struct uvhttp_static *context, uvhttp_request_t *request,
-                             uvhttp_response_t *response, struct uvh_file_entry *entry)
+                             uvhttp_response_t *response, struct uvh_static_cache *cache,
+                             struct uvh_file_entry *entry)
 {
     uvhttp_request_count_cache(request, true);
+    uvh_counter_add(&cache->counts.hits, 1);
     if (entry->codings != 0)
         return uvh_static_variants_answer(&context->settings, request, response, entry);
     return uvh_static_entity_answer(request, response, entry);
 }
 
 /* What the cache cannot answer at once. */
-static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache *cache,
-                           uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known)
+static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response, uvhttp_slice_t path)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     char *copy = uvhttp_request_allocate(request, path.length + 1);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_slice_t normal = {copy, normalize(path.base, path.length, copy)};
+    uvhttp_slice_t normal = {copy, uvh_static_files_normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
-        known = uvh_file_cache_find(cache, normal.base, normal.length);
+        struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
-            return answer_from_cache(context, request, response, known);
+            return answer_from_cache(context, request, response, cache, known);
     }
-    if (!context->settings.hidden && is_hidden(normal.base))
+    if (uvh_static_files_forbids(&context->settings, normal.base))
         return uvhttp_response_send_status(response, 404);
-    uvhttp_request_count_cache(request, false);
-    return uvh_static_fetch(&context->settings, cache, response, normal, known);
+    int result;
+    bool absent = uvh_static_fetch_absent(context, cache, response, normal, &result);
+    uvhttp_request_count_cache(request, absent);
+    if (absent)
+        return result;
+    uvh_counter_add(&cache->counts.misses, 1);
+    return uvh_static_fetch(context, cache, response, normal);
 }
 
 static int refuse_method(uvhttp_response_t *response)
@@ -110,32 +107,46 @@ static uvhttp_slice_t file_path(const struct uvhttp_static *context, uvhttp_requ
     return (uvhttp_slice_t){path.base + prefix, path.length - prefix};
 }
 
-static void close_cache(struct uvhttp_static *context, struct uvh_file_cache *cache)
+static void close_cache(struct uvhttp_static *context, struct uvh_static_cache *cache)
 {
     if (cache == NULL || cache == &context->prewarmed)
         return;
-    uvh_file_cache_release(cache);
+    uvh_static_cache_release(cache);
     uvh_free(context->settings.allocator, cache);
 }
 
-/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there is no other worker. NULL when memory ran out. */
-static struct uvh_file_cache *open_cache(struct uvhttp_static *context, const uvhttp_request_t *request)
+static struct uvh_static_cache_order cache_order(const struct uvhttp_static *context)
 {
-    const uvhttp_allocator_t *allocator = context->settings.allocator;
-    size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
-    struct uvh_file_cache_limits limits = context->settings.limits;
-    limits.descriptors /= workers;
-    if (workers == 1)
-        return context->caches[0] = &context->prewarmed;
-    struct uvh_file_cache *cache = uvh_alloc(allocator, sizeof(*cache));
+    return (struct uvh_static_cache_order){
+        .allocator = context->settings.allocator,
+        .limits = context->settings.limits,
+        .absent = context->settings.absent_limit,
+        .seed = context->seed,
+    };
+}
+
+/* A cache of its own, for one of several workers. */
+static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, size_t workers)
+{
+    struct uvh_static_cache_order order = cache_order(context);
+    order.limits.descriptors /= workers;
+    struct uvh_static_cache *cache = uvh_alloc(order.allocator, sizeof(*cache));
     if (cache == NULL)
         return NULL;
-    if (uvh_file_cache_init(cache, allocator, &limits, context->seed) != 0) {
-        uvh_free(allocator, cache);
+    if (uvh_static_cache_init(cache, &order) != 0) {
+        uvh_free(order.allocator, cache);
         return NULL;
     }
-    uvh_file_cache_copy(cache, &context->prewarmed);
-    context->caches[uvhttp_request_worker(request)] = cache;
+    uvh_file_cache_copy(&cache->files, &context->prewarmed.files);
+    return cache;
+}
+
+/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there is no other worker. NULL when memory ran out. */
+static struct uvh_static_cache *open_cache(struct uvhttp_static *context, const uvhttp_request_t *request)
+{
+    size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
+    struct uvh_static_cache *cache = workers == 1 ? &context->prewarmed : new_cache(context, workers);
+    atomic_store_explicit(&context->caches[uvhttp_request_worker(request)], cache, memory_order_release);
     return cache;
 }
 
@@ -155,16 +166,27 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
             return UVHTTP_ENOMEM;
         path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
     }
-    struct uvh_file_cache *cache = files->caches[uvhttp_request_worker(request)];
+    struct uvh_static_cache *cache =
+        atomic_load_explicit(&files->caches[uvhttp_request_worker(request)], memory_order_relaxed);
     if (UVH_UNLIKELY(cache == NULL)) {
         cache = open_cache(files, request);
         if (cache == NULL)
             return UVHTTP_ENOMEM;
     }
-    struct uvh_file_entry *entry = uvh_file_cache_find(cache, path.base, path.length);
+    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
-        return answer_from_cache(files, request, response, entry);
-    return serve_from_disk(files, cache, response, path, entry);
+        return answer_from_cache(files, request, response, cache, entry);
+    return serve_from_disk(files, cache, response, path);
+}
+
+/* Without it files are looked at again and again, which is no reason not to serve them. */
+static int open_watch(struct uvhttp_static *context)
+{
+    if (!context->settings.watch)
+        return 0;
+    context->watch_error = uvh_folder_watch_open(&context->folders, context->settings.allocator, MOST_FOLDERS,
+                                                 &context->changed);
+    return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
 }
 
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
@@ -175,15 +197,26 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
     if (err != 0)
         return err;
     struct uvhttp_static *made = uvh_alloc_zero(settings.allocator, sizeof(*made));
-    err = made == NULL ? UVHTTP_ENOMEM : uvh_random_number(&made->seed);
-    if (err == 0)
-        err = uvh_file_cache_init(&made->prewarmed, settings.allocator, &settings.limits, made->seed);
+    if (made == NULL) {
+        uvh_static_settings_release(&settings);
+        return UVHTTP_ENOMEM;
+    }
+    made->settings = settings;
+    err = uvh_random_number(&made->seed);
+    if (err == 0) {
+        struct uvh_static_cache_order order = cache_order(made);
+        err = uvh_static_cache_init(&made->prewarmed, &order);
+    }
+    if (err == 0) {
+        err = open_watch(made);
+        if (err != 0)
+            uvh_static_cache_release(&made->prewarmed);
+    }
     if (err != 0) {
         uvh_free(settings.allocator, made);
         uvh_static_settings_release(&settings);
         return err;
     }
-    made->settings = settings;
     *context = made;
     return 0;
 }
@@ -194,40 +227,48 @@ void uvhttp_static_close(uvhttp_static_t *context)
         return;
     for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
         close_cache(context, context->caches[i]);
-    uvh_file_cache_release(&context->prewarmed);
+    uvh_static_cache_release(&context->prewarmed);
+    uvh_folder_watch_close(context->folders);
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     uvh_static_settings_release(&context->settings);
     uvh_free(allocator, context);
 }
 
-int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
+static void add_counts(const struct uvh_static_cache *cache, uvhttp_static_stats_t *stats)
 {
-    size_t length = strlen(path);
-    const uvhttp_allocator_t *allocator = context->settings.allocator;
-    char *copy = uvh_alloc(allocator, length + 1);
-    if (copy == NULL)
+    stats->entries += uvh_counter_read(&cache->files.counts.entries);
+    stats->memory += uvh_counter_read(&cache->files.counts.memory);
+    stats->descriptors += uvh_counter_read(&cache->files.counts.descriptors);
+    stats->evictions += uvh_counter_read(&cache->files.counts.evictions);
+    stats->negative_entries += uvh_counter_read(&cache->counts.negative_entries);
+    stats->hits += uvh_counter_read(&cache->counts.hits);
+    stats->negative_hits += uvh_counter_read(&cache->counts.negative_hits);
+    stats->misses += uvh_counter_read(&cache->counts.misses);
+    stats->coalesced += uvh_counter_read(&cache->counts.coalesced);
+    stats->looks += uvh_counter_read(&cache->counts.looks);
+    stats->loads += uvh_counter_read(&cache->counts.loads);
+}
+
+int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats)
+{
+    if (context == NULL)
         return UVHTTP_ENOMEM;
-    length = normalize(path, length, copy);
-    struct uvh_static_load load = {
-        .settings = &context->settings, .path = {copy, length},
-             .title = path
-    };
-    if (!context->settings.hidden && is_hidden(copy))
-        load.error = -ENOENT;
-    else
-        uvh_static_load_run(&load);
-    int err = load.error;
-    if (load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&load.page);
-    if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
-        err = UVHTTP_ENOTREG;
-    /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
-     * needs not read it. */
-    if (load.outcome == UVH_STATIC_ENTRY && !uvh_file_cache_insert(&context->prewarmed, load.entry))
-        err = UVHTTP_ENOMEM;
-    uvh_file_entry_unref(load.entry);
-    uvh_free(allocator, copy);
-    return err;
+    if (stats == NULL)
+        return UVHTTP_EINVAL;
+    *stats = (uvhttp_static_stats_t){.hit_rate = 0};
+    add_counts(&context->prewarmed, stats);
+    for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++) {
+        const struct uvh_static_cache *cache =
+            atomic_load_explicit(&context->caches[i], memory_order_acquire);
+        if (cache != NULL && cache != &context->prewarmed)
+            add_counts(cache, stats);
+    }
+    uint64_t hits = stats->hits + stats->negative_hits;
+    if (hits + stats->misses > 0)
+        stats->hit_rate = (double)hits / (double)(hits + stats->misses);
+    if (context->folders != NULL)
+        stats->watched_folders = uvh_folder_watch_count(context->folders);
+    return 0;
 }
 
 static void close_context(void *context)
@@ -235,32 +276,48 @@ static void close_context(void *context)
     uvhttp_static_close(context);
 }
 
-int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhttp_static_config_t *config)
+static bool is_prefix(const char *prefix)
 {
-    uvhttp_static_t *context;
-    if (server == NULL)
-        return UVHTTP_ENOMEM;
     size_t length = prefix == NULL ? 0 : strlen(prefix);
-    if (length == 0 || prefix[0] != '/' || prefix[length - 1] != '/')
+    return length > 0 && prefix[0] == '/' && prefix[length - 1] == '/';
+}
+
+int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvhttp_static_t *context)
+{
+    if (server == NULL || context == NULL)
+        return UVHTTP_ENOMEM;
+    if (!is_prefix(prefix))
         return UVHTTP_EINVAL;
-    int err = uvhttp_static_open(&context, config);
-    if (err != 0)
-        return err;
     const uvhttp_allocator_t *allocator = context->settings.allocator;
+    size_t length = strlen(prefix);
     char *pattern = uvh_alloc(allocator, length + 2);
-    err = pattern == NULL ? UVHTTP_ENOMEM : uvhttp_server_own(server, close_context, context);
-    if (err != 0) {
-        uvhttp_static_close(context);
-        uvh_free(allocator, pattern);
-        return err;
-    }
+    if (pattern == NULL)
+        return UVHTTP_ENOMEM;
     /* Saves each request the search for its parameter. */
     if (strpbrk(prefix, ":*%") == NULL)
         context->prefix_length = length;
     memcpy(pattern, prefix, length);
     memcpy(pattern + length, "*", 2);
-    /* Should this fail, the context is the server's already and goes with it. */
-    err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
+    int err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
     uvh_free(allocator, pattern);
     return err;
+}
+
+int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhttp_static_config_t *config)
+{
+    uvhttp_static_t *context;
+    if (server == NULL)
+        return UVHTTP_ENOMEM;
+    if (!is_prefix(prefix))
+        return UVHTTP_EINVAL;
+    int err = uvhttp_static_open(&context, config);
+    if (err != 0)
+        return err;
+    err = uvhttp_server_own(server, close_context, context);
+    if (err != 0) {
+        uvhttp_static_close(context);
+        return err;
+    }
+    /* Should this fail, the context is the server's already and goes with it. */
+    return uvhttp_static_mount_opened(server, prefix, context);
 }

@@ -16,6 +16,11 @@ enum {
     DEFAULT_COMPRESS_MIN_SIZE = 1024, /* what is smaller fits into one packet as it is */
     /* What is larger keeps a thread busy for too long, and belongs precompressed. */
     DEFAULT_COMPRESS_MAX_SIZE = 8 * 1024 * 1024,
+    MOST_NEGATIVE_MS = 1000, /* unless asked for */
+    DEFAULT_WATCHED_MS = 10000,
+    /* Paths that lead to no file: so many for a file that may be known, and no more than that (about 1.5 MiB of the longest paths). */
+    ABSENT_SHARE = 4,
+    ABSENT_MOST = 4096,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
@@ -29,6 +34,30 @@ static bool are_levels(const uvhttp_static_config_t *config)
 {
     enum { ZSTD_MOST = 19 }; /* above it zstd wants memory by the gigabyte */
     return config->gzip_level <= 9 && config->brotli_level <= 11 && config->zstd_level <= ZSTD_MOST;
+}
+
+static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+{
+    size_t entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES);
+    size_t descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE;
+    size_t absent = (entries - 1) / ABSENT_SHARE + 1;
+    settings->limits = (struct uvh_file_cache_limits){
+        .entries = entries,
+        .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
+        .descriptors = or_default(config->cache_descriptors, descriptors),
+    };
+    settings->absent_limit = absent < ABSENT_MOST ? absent : ABSENT_MOST;
+    settings->watch = config->watch;
+    settings->revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS);
+    /* What the system does not tell of is not left for longer than it would be otherwise. */
+    if (config->watch && settings->revalidate_ms > DEFAULT_REVALIDATE_MS)
+        settings->revalidate_ms = DEFAULT_REVALIDATE_MS;
+    uint64_t negative_ms =
+        settings->revalidate_ms < MOST_NEGATIVE_MS ? settings->revalidate_ms : MOST_NEGATIVE_MS;
+    settings->negative_ms = or_default(config->negative_ms, negative_ms);
+    if (config->negative_ms == UVHTTP_STATIC_NEVER)
+        settings->negative_ms = settings->absent_limit = 0;
+    settings->watched_ms = or_default(config->revalidate_ms, DEFAULT_WATCHED_MS);
 }
 
 /* What may be wanted and is not needed stays as uvh_static_settings_release can take it. */
@@ -48,11 +77,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
     *settings = (struct uvh_static_settings){
         .allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default(),
         .root = {.descriptor = -1                           },
-        .limits = {                    .entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES),
-                 .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
-                 .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE},
         .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
-        .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
         .compress_min_size = or_default(config->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE),
         .compress_max_size = or_default(config->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE),
         .levels = { [UVH_CODING_GZIP] = (int)config->gzip_level,
@@ -63,6 +88,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         .listing = config->listing,
         .hidden = config->hidden,
     };
+    set_cache(settings, config);
     /* A file that may not stay in memory need not go there. */
     if (settings->memory_file_size > settings->limits.memory)
         settings->memory_file_size = settings->limits.memory;

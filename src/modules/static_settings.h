@@ -22,6 +22,11 @@ struct uvh_static_settings {
     int levels[UVH_CODING_COUNT]; /* of compression on the fly; 0: the usual one */
     bool precompressed;
     bool compress;
+    /* Cache */
+    size_t absent_limit;  /* paths that lead to no file, of each worker's cache */
+    uint64_t negative_ms; /* 0: none are kept */
+    uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
+    bool watch;
     bool listing;
     bool hidden;
 };

@@ -108,6 +108,8 @@ static enum uvh_coding choose(uvhttp_request_t *request, unsigned available)
 int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                                uvhttp_response_t *response, struct uvh_file_entry *entry)
 {
+    if (entry->codings == 0)
+        return uvh_static_entity_answer(request, response, entry);
     bool ranged = uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL;
     enum uvh_coding coding = choose(request, ranged ? entry->siblings : entry->codings);
     if (entry->variants[coding] != NULL)

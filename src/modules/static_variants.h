@@ -12,7 +12,7 @@
 unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *type,
                                       uint64_t size);
 
-/* Answers with an entry that has `codings`. Results are those of a handler. */
+/* Answers with the entry, or one of its variants. Results are those of a handler. */
 int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                                uvhttp_response_t *response, struct uvh_file_entry *entry);
 

@@ -289,6 +289,13 @@ int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_fa
     return finish_open(opened < 0 ? -errno : opened, descriptor, facts);
 }
 
+int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, int *descriptor)
+{
+    int opened = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
+    *descriptor = opened < 0 ? -1 : opened;
+    return opened < 0 ? opened : 0;
+}
+
 void uvh_file_close(int descriptor)
 {
     if (descriptor >= 0)

@@ -50,6 +50,8 @@ int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descr
                   struct uvh_file_facts *facts);
 /* The same for any path of the file system, which is the caller's own choice: nothing is confined. */
 int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts);
+/* A folder, only to be named by its descriptor: nothing can be read from it. */
+int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, int *descriptor);
 int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
 void uvh_file_close(int descriptor);
 

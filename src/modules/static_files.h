@@ -1,0 +1,45 @@
+/* What one call of uvhttp_static_open has made, and what the files of this module ask of paths.
+ *
+ * Frozen once requests come, but for the caches, each of which is its worker's, and the watch. Made by static_files.c, read by static_fetch.c
+ * and static_prewarm.c. */
+#ifndef UVH_MODULES_STATIC_FILES_H
+#define UVH_MODULES_STATIC_FILES_H
+
+#include <stdatomic.h>
+
+#include <uvhttp/static.h>
+
+#include "modules/static_cache.h"
+#include "modules/static_settings.h"
+#include "platform/folder_watch.h"
+
+struct uvhttp_static {
+    struct uvh_static_settings settings;
+    uint64_t seed; /* of the caches */
+    struct uvh_static_cache
+        prewarmed; /* with several workers not changed any more once requests come: each copies it */
+    struct uvh_static_cache *_Atomic caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
+    size_t
+        prefix_length; /* of every path that gets here, when mounted below a prefix of fixed length; else 0 */
+
+    _Atomic uint64_t changed;         /* goes up when something has changed in a folder that is watched */
+    struct uvh_folder_watch *folders; /* NULL: nothing is watched */
+    int watch_error;                  /* why nothing is, although it should be */
+    atomic_bool watch_told;           /* that has been logged */
+};
+
+/* Something has changed in a watched folder since `seen`, maybe where the entry comes from. */
+static inline bool uvh_static_files_stirred(const struct uvhttp_static *context, uint64_t seen)
+{
+    return seen !=
+           atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed, memory_order_acquire);
+}
+
+/* Copies a path without the slashes at its beginning and without repeated ones, so that each file has one key. Returns the length; `out` has room for
+ * one byte more than `length`. */
+size_t uvh_static_files_normalize(const char *path, size_t length, char *out);
+
+/* Some name of the path begins with a dot, and the settings do not allow that. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
+bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path);
+
+#endif

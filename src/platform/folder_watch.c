@@ -1,0 +1,389 @@
+/* One inotify descriptor, a thread that waits for it, and a table of folders under a lock. The system names a folder by a number, and gives two
+ * paths that lead to the same folder the same one. A folder that is moved, replaced or removed is dropped together with all below: what stands at
+ * their paths then is another folder, which is watched once somebody asks for it. */
+#include "platform/folder_watch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "platform/lock.h"
+
+enum {
+    BUCKETS = 512,
+    NOT_WATCHED = -1,
+    EVENTS_SIZE = 16 * 1024,
+    PLACE_CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO, /* another thing has the name now */
+    SELF_CHANGES = IN_DELETE_SELF | IN_MOVE_SELF,
+    WANTED = PLACE_CHANGES | SELF_CHANGES | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR,
+};
+
+struct uvh_watched_folder {
+    _Atomic uint64_t changes;
+    struct uvh_watched_folder *next_by_path;
+    struct uvh_watched_folder *next_by_number; /* while watched */
+    const struct uvh_file_root *root;
+    int number; /* of the system, or NOT_WATCHED */
+    size_t length;
+    char path[]; /* without a slash at either end; NUL-terminated */
+};
+
+struct uvh_folder_watch {
+    const uvhttp_allocator_t *allocator;
+    _Atomic uint64_t *changed;
+    size_t most;
+    int events; /* of inotify */
+    int wake;   /* readable: the thread is to end */
+    pthread_t thread;
+    atomic_size_t watched;
+
+    struct uvh_lock lock; /* for what follows */
+    size_t count;
+    struct uvh_watched_folder *by_path[BUCKETS];
+    struct uvh_watched_folder *by_number[BUCKETS];
+};
+
+/* ---- the table; with the lock held ---- */
+
+static struct uvh_watched_folder **path_bucket(struct uvh_folder_watch *watch, uvhttp_slice_t path)
+{
+    return &watch->by_path[uvh_hash(path.base, path.length, 0) % BUCKETS];
+}
+
+static struct uvh_watched_folder **number_bucket(struct uvh_folder_watch *watch, int number)
+{
+    return &watch->by_number[(unsigned)number % BUCKETS];
+}
+
+static struct uvh_watched_folder *find(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
+                                       uvhttp_slice_t path)
+{
+    struct uvh_watched_folder *folder = *path_bucket(watch, path);
+    while (folder != NULL && (folder->root != root || folder->length != path.length ||
+                              memcmp(folder->path, path.base, path.length) != 0))
+        folder = folder->next_by_path;
+    return folder;
+}
+
+static struct uvh_watched_folder *new_folder(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
+                                             uvhttp_slice_t path)
+{
+    if (watch->count >= watch->most)
+        return NULL;
+    struct uvh_watched_folder *folder = uvh_alloc(watch->allocator, sizeof(*folder) + path.length + 1);
+    if (folder == NULL)
+        return NULL;
+    memset(folder, 0, sizeof(*folder));
+    folder->root = root;
+    folder->number = NOT_WATCHED;
+    folder->length = path.length;
+    if (path.length > 0)
+        memcpy(folder->path, path.base, path.length);
+    folder->path[path.length] = '\0';
+    folder->next_by_path = *path_bucket(watch, path);
+    *path_bucket(watch, path) = folder;
+    watch->count++;
+    return folder;
+}
+
+static void tell(struct uvh_watched_folder *folder)
+{
+    atomic_fetch_add_explicit(&folder->changes, 1, memory_order_release);
+}
+
+/* No more events of it are wanted; those on their way find nobody. */
+static void drop(struct uvh_folder_watch *watch, struct uvh_watched_folder *folder)
+{
+    if (folder->number == NOT_WATCHED)
+        return;
+    int number = folder->number;
+    struct uvh_watched_folder **link = number_bucket(watch, number);
+    while (*link != folder)
+        link = &(*link)->next_by_number;
+    *link = folder->next_by_number;
+    folder->number = NOT_WATCHED;
+    atomic_fetch_sub_explicit(&watch->watched, 1, memory_order_relaxed);
+    for (const struct uvh_watched_folder *other = *number_bucket(watch, number); other != NULL;
+         other = other->next_by_number) {
+        if (other->number == number) /* reached by another path, too */
+            return;
+    }
+    inotify_rm_watch(watch->events, number);
+}
+
+static bool lies_in(const struct uvh_watched_folder *folder, const struct uvh_watched_folder *top)
+{
+    if (folder->root != top->root || folder->length < top->length ||
+        memcmp(folder->path, top->path, top->length) != 0)
+        return false;
+    return top->length == 0 || folder->length == top->length || folder->path[top->length] == '/';
+}
+
+/* A folder and all below it have changed; `moved`: they are no longer where they were. */
+static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_folder *top, bool moved)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct uvh_watched_folder *folder = watch->by_path[i]; folder != NULL;
+             folder = folder->next_by_path) {
+            if (!lies_in(folder, top))
+                continue;
+            tell(folder);
+            if (moved)
+                drop(watch, folder);
+        }
+    }
+}
+
+/* Events were lost, those of folders that moved perhaps. */
+static void tell_all(struct uvh_folder_watch *watch)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct uvh_watched_folder *folder = watch->by_path[i]; folder != NULL;
+             folder = folder->next_by_path) {
+            tell(folder);
+            drop(watch, folder);
+        }
+    }
+}
+
+/* ---- events ---- */
+
+/* Something that is or was a folder, maybe a watched one, or a link to one. */
+static void tell_child(struct uvh_folder_watch *watch, const struct uvh_watched_folder *folder,
+                       const char *name, bool moved)
+{
+    char path[PATH_MAX];
+    size_t length = strlen(name);
+    size_t slash = folder->length > 0 ? 1 : 0;
+    if (folder->length + slash + length >= sizeof(path))
+        return;
+    memcpy(path, folder->path, folder->length);
+    memcpy(path + folder->length, "/", slash);
+    memcpy(path + folder->length + slash, name, length);
+    const struct uvh_watched_folder *child =
+        find(watch, folder->root, (uvhttp_slice_t){path, folder->length + slash + length});
+    if (child != NULL)
+        tell_below(watch, child, moved);
+}
+
+static void handle_for(struct uvh_folder_watch *watch, struct uvh_watched_folder *folder,
+                       const struct inotify_event *event)
+{
+    if ((event->mask & (SELF_CHANGES | IN_IGNORED | IN_UNMOUNT)) != 0) {
+        tell_below(watch, folder, true);
+        return;
+    }
+    tell(folder);
+    if (event->len > 0 && (event->mask & PLACE_CHANGES) != 0)
+        tell_child(watch, folder, event->name, true);
+    else if ((event->mask & IN_ATTRIB) != 0 && event->len == 0)
+        tell_below(watch, folder, false);
+}
+
+static void handle(struct uvh_folder_watch *watch, const struct inotify_event *event)
+{
+    if ((event->mask & IN_Q_OVERFLOW) != 0) {
+        tell_all(watch);
+        return;
+    }
+    struct uvh_watched_folder *folder = *number_bucket(watch, event->wd);
+    while (folder != NULL) {
+        if (folder->number != event->wd) {
+            folder = folder->next_by_number;
+            continue;
+        }
+        handle_for(watch, folder, event);
+        /* Handling may have dropped any of them, and then the chain is another one; those told already are not told again by what is left. */
+        if (folder->number == NOT_WATCHED)
+            folder = *number_bucket(watch, event->wd);
+        else
+            folder = folder->next_by_number;
+    }
+}
+
+static void read_events(struct uvh_folder_watch *watch)
+{
+    _Alignas(struct inotify_event) char events[EVENTS_SIZE];
+    ssize_t size = read(watch->events, events, sizeof(events));
+    if (size <= 0)
+        return;
+    uvh_lock_acquire(&watch->lock);
+    for (const char *at = events; at < events + size;) {
+        const struct inotify_event *event = (const void *)at;
+        handle(watch, event);
+        at += sizeof(*event) + event->len;
+    }
+    uvh_lock_release(&watch->lock);
+    atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
+}
+
+static void *run(void *arg)
+{
+    struct uvh_folder_watch *watch = arg;
+    struct pollfd descriptors[] = {
+        {.fd = watch->events, .events = POLLIN},
+        {.fd = watch->wake,   .events = POLLIN},
+    };
+    for (;;) {
+        if (poll(descriptors, UVH_COUNT_OF(descriptors), -1) < 0)
+            continue;
+        if (descriptors[1].revents != 0)
+            return NULL;
+        if (descriptors[0].revents != 0)
+            read_events(watch);
+    }
+}
+
+/* The thread takes no signals: they are for the program's own threads. */
+static int start_thread(struct uvh_folder_watch *watch)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = pthread_create(&watch->thread, NULL, run, watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -err;
+}
+
+/* ---- adding ---- */
+
+/* Puts the system's watch on a folder of the table or on a new one. 0 or a negative errno. */
+static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *root, uvhttp_slice_t path,
+                 struct uvh_watched_folder **folder)
+{
+    char name[PATH_MAX];
+    char link[32];
+    int descriptor;
+    if (path.length >= sizeof(name))
+        return -ENAMETOOLONG;
+    if (path.length > 0)
+        memcpy(name, path.base, path.length);
+    name[path.length] = '\0';
+    int err = uvh_file_open_folder(root, name, &descriptor);
+    if (err != 0)
+        return err;
+    /* By its descriptor, so that it is the folder which was found beneath the root, whatever has become of the path. */
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+    if (*folder == NULL)
+        *folder = new_folder(watch, root, path);
+    int number = *folder == NULL ? -1 : inotify_add_watch(watch->events, link, WANTED);
+    err = *folder == NULL ? -ENOSPC : number < 0 ? -errno : 0;
+    uvh_file_close(descriptor);
+    if (err != 0)
+        return err == -ENOENT ? -ENOSYS : err; /* there is no /proc */
+    (*folder)->number = number;
+    (*folder)->next_by_number = *number_bucket(watch, number);
+    *number_bucket(watch, number) = *folder;
+    atomic_fetch_add_explicit(&watch->watched, 1, memory_order_relaxed);
+    return 0;
+}
+
+static struct uvh_watched_folder *add(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
+                                      uvhttp_slice_t path)
+{
+    struct uvh_watched_folder *nearest = NULL;
+    size_t end = 0;
+    for (;;) {
+        uvhttp_slice_t above = {path.base, end};
+        struct uvh_watched_folder *folder = find(watch, root, above);
+        if (folder == NULL || folder->number == NOT_WATCHED) {
+            int err = begin(watch, root, above, &folder);
+            if (err == -ENOENT || err == -ENOTDIR)
+                return nearest; /* where it would appear */
+            if (err != 0)
+                return NULL;
+        }
+        nearest = folder;
+        size_t start = end == 0 ? 0 : end + 1;
+        const char *slash = start < path.length ? memchr(path.base + start, '/', path.length - start) : NULL;
+        if (slash == NULL)
+            return nearest;
+        end = (size_t)(slash - path.base);
+    }
+}
+
+struct uvh_watched_folder *uvh_folder_watch_add(struct uvh_folder_watch *watch,
+                                                const struct uvh_file_root *root, uvhttp_slice_t path)
+{
+    uvh_lock_acquire(&watch->lock);
+    struct uvh_watched_folder *folder = add(watch, root, path);
+    uvh_lock_release(&watch->lock);
+    return folder;
+}
+
+uint64_t uvh_folder_watch_changes(const struct uvh_watched_folder *folder)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&folder->changes, memory_order_acquire);
+}
+
+size_t uvh_folder_watch_count(const struct uvh_folder_watch *watch)
+{
+    return atomic_load_explicit((atomic_size_t *)(uintptr_t)&watch->watched, memory_order_relaxed);
+}
+
+/* ---- beginning and end ---- */
+
+static void release(struct uvh_folder_watch *watch)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (watch->by_path[i] != NULL) {
+            struct uvh_watched_folder *next = watch->by_path[i]->next_by_path;
+            uvh_free(watch->allocator, watch->by_path[i]);
+            watch->by_path[i] = next;
+        }
+    }
+    uvh_file_close(watch->events);
+    uvh_file_close(watch->wake);
+    uvh_lock_destroy(&watch->lock);
+    uvh_free(watch->allocator, watch);
+}
+
+int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocator_t *allocator, size_t most,
+                          _Atomic uint64_t *changed)
+{
+    *watch = NULL;
+    struct uvh_folder_watch *made = uvh_alloc_zero(allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->allocator = allocator;
+    made->changed = changed;
+    made->most = most;
+    uvh_lock_init(&made->lock);
+    made->wake = -1;
+    made->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    int err = made->events < 0 ? -errno : 0;
+    if (err == 0) {
+        made->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        err = made->wake < 0 ? -errno : start_thread(made);
+    }
+    if (err != 0) {
+        release(made);
+        return err;
+    }
+    *watch = made;
+    return 0;
+}
+
+void uvh_folder_watch_close(struct uvh_folder_watch *watch)
+{
+    const uint64_t one = 1;
+    if (watch == NULL)
+        return;
+    while (write(watch->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    pthread_join(watch->thread, NULL);
+    release(watch);
+}
