@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "codec/mime.h"
 #include "platform/clock.h"
 
 enum {
@@ -66,12 +65,21 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
     return 0;
 }
 
+/* With no rules there is nothing to remember. */
+static int remember_rules(struct uvh_file_entry *entry, const struct uvh_static_rules *rules,
+                          const char *path)
+{
+    entry->rules = rules;
+    entry->ruled_path = rules == NULL ? NULL : uvh_alloc_string(entry->allocator, path, strlen(path));
+    return rules != NULL && entry->ruled_path == NULL ? UVHTTP_ENOMEM : 0;
+}
+
 static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts, const char *path,
                      int64_t now_ms)
 {
     entry->facts = *facts;
     entry->size = facts->size;
-    entry->type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
+    entry->type = uvh_static_rules_type(entry->rules, path);
     entry->settled = facts->changed_seconds < (now_ms - SETTLED_MS) / 1000;
     /* RFC 9110 8.8.2.1: never a date that is still to come. */
     int64_t now = now_ms / 1000;
@@ -107,6 +115,8 @@ static int prepare(struct uvh_file_entry *entry)
         err = uvhttp_prepared_add(entry->fields, "Accept-Ranges", "bytes");
     if (err == 0)
         err = add_validators(entry, entry->validators);
+    if (err == 0)
+        err = uvh_static_rules_add(entry->rules, entry->ruled_path, entry->fields, entry->validators);
     return err;
 }
 
@@ -130,8 +140,11 @@ static int load_opened(const struct uvh_file_order *order, int descriptor, struc
     uvh_file_close(descriptor);
     if (err != 0)
         return err;
-    describe(made, facts, order->path, now_ms);
-    err = prepare(made);
+    err = remember_rules(made, order->rules, order->path);
+    if (err == 0) {
+        describe(made, facts, order->path, now_ms);
+        err = prepare(made);
+    }
     if (err != 0) {
         uvh_file_entry_unref(made);
         return err;
@@ -171,7 +184,8 @@ struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
     copy->modified = entry->modified;
     memcpy(copy->etag, entry->etag, sizeof(copy->etag));
     copy->etag_length = entry->etag_length;
-    if ((on_disk && copy->descriptor < 0) || prepare(copy) != 0) {
+    if ((on_disk && copy->descriptor < 0) || remember_rules(copy, entry->rules, entry->ruled_path) != 0 ||
+        prepare(copy) != 0) {
         uvh_file_entry_unref(copy);
         return NULL;
     }
@@ -191,5 +205,6 @@ void uvh_file_entry_unref(struct uvh_file_entry *entry)
     uvh_file_close(entry->descriptor);
     uvhttp_prepared_free(entry->fields);
     uvhttp_prepared_free(entry->validators);
+    uvh_free(entry->allocator, entry->ruled_path);
     uvh_free(entry->allocator, entry);
 }

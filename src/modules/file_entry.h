@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "codec/http_date.h"
+#include "modules/static_rules.h"
 #include "platform/file.h"
 
 enum {
@@ -32,7 +33,9 @@ struct uvh_file_entry {
 
     /* For looking at it again. */
     struct uvh_file_facts facts;
-    const char *type; /* Content-Type, from the name it was found under */
+    const char *type;                     /* Content-Type, from the name it was found under */
+    const struct uvh_static_rules *rules; /* NULL: none */
+    char *ruled_path;                     /* what the rules were asked about; NULL without rules */
     bool
         settled; /* false: changed so shortly before it was read that another change might not show in its facts */
 
@@ -53,9 +56,10 @@ struct uvh_file_entry {
 struct uvh_file_order {
     const uvhttp_allocator_t *allocator;
     const struct uvh_file_root *root;
-    const char *path;        /* of the file, below the root */
-    uvhttp_slice_t key;      /* what the cache knows it by */
-    size_t memory_file_size; /* bytes; larger files stay on disk */
+    const struct uvh_static_rules *rules; /* NULL: none; outlive the entry */
+    const char *path;                     /* of the file, below the root */
+    uvhttp_slice_t key;                   /* what the cache knows it by */
+    size_t memory_file_size;              /* bytes; larger files stay on disk */
 };
 
 /* Opens and reads a file; look at it first (uvh_file_look). `*entry` has one reference. Errors: errno's (negative), UVHTTP_ENOTREG,

@@ -90,6 +90,7 @@ int uvh_static_fetch(const struct uvh_static_settings *settings, struct uvh_file
         job->load.known_settled = known->settled;
         job->load.known_facts = known->facts;
         job->load.known_type = known->type;
+        job->load.known_path = known->ruled_path;
     }
     int err = uvhttp_response_defer(response, run_load, finish_load, job);
     if (err == 0 && known != NULL) {

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "codec/mime.h"
 #include "modules/dir_listing.h"
 
 static void fail(struct uvh_static_load *load, int error)
@@ -23,7 +22,8 @@ static bool is_unchanged(const struct uvh_static_load *load, const char *path,
                          const struct uvh_file_facts *facts)
 {
     return load->known && uvh_file_entry_current(&load->known_facts, load->known_settled, facts) &&
-           strcmp(load->known_type, uvh_mime_type((uvhttp_slice_t){path, strlen(path)})) == 0;
+           strcmp(load->known_type, uvh_static_rules_type(load->settings->rules, path)) == 0 &&
+           (load->known_path == NULL || strcmp(load->known_path, path) == 0);
 }
 
 /* `path` was looked at and is a regular file with these facts. */
@@ -37,6 +37,7 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
     struct uvh_file_order order = {
         .allocator = settings->allocator,
         .root = &settings->root,
+        .rules = settings->rules,
         .path = path,
         .key = load->path,
         .memory_file_size = settings->memory_file_size,

@@ -27,6 +27,7 @@ struct uvh_static_load {
     bool known_settled;
     struct uvh_file_facts known_facts;
     const char *known_type;
+    const char *known_path; /* NULL without rules */
 
     enum uvh_static_outcome outcome;
     int error; /* UVHTTP_ENOTREG, UVHTTP_ENOMEM, or errno's (negative) */
