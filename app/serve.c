@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "banner.h"
+#include "file_rules.h"
 #include "listen.h"
 #include "logger.h"
 #include "print_config.h"
@@ -81,7 +82,8 @@ static int print_config(const struct uvh_options *options, char *root)
     return UVH_EXIT_OK;
 }
 
-int uvh_serve_run(const struct uvh_options *options)
+/* With options whose files are complete. */
+static int print_or_serve(const struct uvh_options *options)
 {
     char root[PATH_MAX];
     uvh_listen_raise_descriptor_limit();
@@ -102,5 +104,16 @@ int uvh_serve_run(const struct uvh_options *options)
     if (code != UVH_EXIT_OK)
         level = UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
     uvhttp_server_free(server);
+    return code;
+}
+
+int uvh_serve_run(const struct uvh_options *options)
+{
+    struct uvh_options complete = *options;
+    struct uvh_file_rules rules;
+    int code = uvh_file_rules_make(&rules, options, &complete.files);
+    if (code == UVH_EXIT_OK)
+        code = print_or_serve(&complete);
+    uvh_file_rules_release(&rules);
     return code;
 }

@@ -88,7 +88,7 @@ static int check_type(const char *type, const char *name, struct uvh_option_mess
                                   "allowed is a media type, such as text/plain or text/html; charset=utf-8");
 }
 
-/* "extension=type"; a dot before the extension may be there. */
+/* "extension=type"; a dot before the extension may be there. No extension that has a type holds other characters than a token does. */
 static int check_types(const uvhttp_static_config_t *config, struct uvh_option_message message)
 {
     if (config->type_count > MOST_TYPES)
@@ -96,8 +96,10 @@ static int check_types(const uvhttp_static_config_t *config, struct uvh_option_m
     for (size_t i = 0; i < config->type_count; i++) {
         const char *given = config->types[i] != NULL ? config->types[i] : "";
         const char *extension = given + (given[0] == '.');
-        const char *equals = strchr(given, '=');
-        if (equals == NULL || equals == extension || memchr(given, '/', (size_t)(equals - given)) != NULL)
+        const char *equals = extension;
+        while (uvh_chars_is(*equals, UVH_CHAR_TOKEN))
+            equals++;
+        if (equals == extension || *equals != '=')
             return uvh_option_text_refuse(message, "types", given,
                                           "allowed is an extension and its type, such as md=text/markdown");
         int err = check_type(equals + 1, "types", message);
