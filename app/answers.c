@@ -39,7 +39,8 @@ static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, v
     const struct uvh_field_list *list = arg;
     int err = 0;
     for (size_t i = 0; i < list->count && err == 0; i++) {
-        if (uvhttp_response_header(response, list->items[i].name) == NULL)
+        /* The rules of a folder have theirs prepared. */
+        if (uvhttp_response_header_slice(response, list->items[i].name).base == NULL)
             err = uvhttp_response_set_header(response, list->items[i].name, list->items[i].value);
     }
     return err;

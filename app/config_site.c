@@ -2,6 +2,8 @@
  * config_file.c. */
 #include "config_site.h"
 
+#include "config_rules.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -56,6 +58,8 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     switch (option->kind) {
     case UVH_OPTION_TEXT:
         *(const char **)field = text;
+        if (field == &files->default_type)
+            uvh_config_rules_check(reader, value->mark, &(uvhttp_static_config_t){.default_type = text});
         break;
     case UVH_OPTION_SWITCH:
         if (text != NULL && !uvh_options_switch(text, field))
@@ -68,6 +72,7 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     case UVH_OPTION_NUMBER:
         uvh_config_read_number(reader, value, "", option->low, option->high, field);
         break;
+    case UVH_OPTION_LIST:
     case UVH_OPTION_LISTEN:
     case UVH_OPTION_LEVEL:
         break;
@@ -101,6 +106,20 @@ static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml
     struct route_reader *read = into;
     read->files = value;
     uvh_config_read_texts(reader, value, &read->route->prewarm);
+}
+
+static void read_types(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->files = value;
+    uvh_config_rules_read_types(reader, value, &read->route->files);
+}
+
+static void read_rules(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->files = value;
+    uvh_config_rules_read(reader, value, &read->route->files);
 }
 
 static const char target_word[] = "{target}";
@@ -271,6 +290,10 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
         {"watch",             read_files   },
         {"negative_ms",       read_files   },
         {"cache_descriptors", read_files   },
+        {"types",             read_types   },
+        {"default_type",      read_files   },
+        {"rules",             read_rules   },
+        {"immutable_assets",  read_files   },
         {"prewarm",           read_prewarm },
         {"redirect",          read_redirect},
         {"status",            read_status  },

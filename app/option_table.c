@@ -27,6 +27,13 @@
         .high = largest, .value = unit, .help = text, .serve_only = true                        \
     }
 
+/* The same for a list, which lies beside the others. */
+#define FILE_LIST(flag, field, unit, text)                                                          \
+    {                                                                                               \
+        .name = flag, .kind = UVH_OPTION_LIST, .offset = FIELD(field), .value = unit, .help = text, \
+        .serve_only = true                                                                          \
+    }
+
 /* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
 #define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
@@ -77,6 +84,16 @@ const struct uvh_option uvh_option_table[] = {
        .value = "PATTERNS",
        .help = "files to load before the first request, such as \"**/*.css /index.html\"",
        .serve_only = true},
+    FILE_LIST("type", types, "EXT=TYPE",
+              "type of the files with this extension (md=text/markdown); may be given several times"),
+    FILES("default-type", TEXT, default_type, 0, 0, "TYPE",
+          "type of files with an unknown extension (default: application/octet-stream)"),
+    FILE_LIST("cache-control", cache_control, "PATTERN=VALUE",
+              "Cache-Control of the files that fit, as '/img/**=max-age=3600'; may be given several times, "
+              "the last that fits counts"),
+    FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
+          "have files with a hash in their name (app-3f2a9c01.js) kept for a year, and HTML asked for each "
+          "time"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

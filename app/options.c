@@ -175,10 +175,27 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
     return UVH_EXIT_OK;
 }
 
+/* Flags replace what the environment says, then add up. */
+static int add_to_list(struct uvh_options *options, const struct uvh_option *option,
+                       const struct source *before, const struct source *source)
+{
+    struct uvh_option_list *list = field_of(options, option);
+    if (before->text == NULL || before->from_environment)
+        list->count = 0;
+    if (list->count == UVH_OPTIONS_LIST_MAX) {
+        print_origin(option, source->from_environment);
+        fprintf(stderr, "there are too many; allowed are %d\n", UVH_OPTIONS_LIST_MAX);
+        return UVH_EXIT_FAILED;
+    }
+    list->items[list->count++] = source->text;
+    return UVH_EXIT_OK;
+}
+
 static int apply(struct parser *parser, const struct uvh_option *option, const char *text,
                  bool from_environment)
 {
     struct source *source = &parser->sources[option - uvh_option_table];
+    const struct source before = *source;
     *source = (struct source){.text = text, .from_environment = from_environment};
     switch (option->kind) {
     case UVH_OPTION_NUMBER:
@@ -189,6 +206,8 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
             parser->options->listen_count = 0;
         parser->listen_by_flag = !from_environment;
         return add_listen(parser->options, option, source);
+    case UVH_OPTION_LIST:
+        return add_to_list(parser->options, option, &before, source);
     case UVH_OPTION_TEXT:
         *(const char **)field_of(parser->options, option) = text;
         return UVH_EXIT_OK;

@@ -9,6 +9,13 @@
 #include "option_table.h"
 
 #define UVH_OPTIONS_LISTEN_MAX 16
+#define UVH_OPTIONS_LIST_MAX   64
+
+/* What an option that may be given several times was given. */
+struct uvh_option_list {
+    const char *items[UVH_OPTIONS_LIST_MAX];
+    size_t count;
+};
 
 /* Exit codes of the program. */
 enum { UVH_EXIT_OK = 0, UVH_EXIT_FAILED = 1, UVH_EXIT_USAGE = 2 };
@@ -18,10 +25,11 @@ struct uvh_options {
         *root;   /* the folder, or the configuration file of `run` and `check`, as given; NULL: none was */
     size_t port; /* of addresses given without one */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
-    size_t listen_count;          /* 0: every IPv4 address */
-    uvhttp_static_config_t files; /* `root` unset */
-    const char *prewarm;          /* paths and patterns, separated by spaces; NULL: none */
-    uvhttp_config_t config;       /* `log` unset */
+    size_t listen_count;                         /* 0: every IPv4 address */
+    uvhttp_static_config_t files;                /* `root`, `types` and `rules` unset */
+    struct uvh_option_list types, cache_control; /* see file_rules.h */
+    const char *prewarm;                         /* paths and patterns, separated by spaces; NULL: none */
+    uvhttp_config_t config;                      /* `log` unset */
     uvhttp_log_level_t log_level;
     bool from_file; /* `root` is a configuration file */
     bool help;      /* --help was given; the rest is not complete */

@@ -2,6 +2,8 @@
  * something else is escaped, and a '$' is doubled. Called by run.c and serve.c. */
 #include "print_config.h"
 
+#include <string.h>
+
 #include "utf8.h"
 
 /* What may stand in a quoted text as it is; of other characters YAML 1.1 makes line ends, or nothing. */
@@ -132,6 +134,39 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
     }
 }
 
+static void print_types(const uvhttp_static_config_t *files, FILE *out)
+{
+    if (files->type_count > 0)
+        fputs("        types:\n", out);
+    for (size_t i = 0; i < files->type_count; i++) {
+        const char *type = strchr(files->types[i], '=');
+        fprintf(out, "          \"%.*s\": ", (int)(type - files->types[i]), files->types[i]);
+        print_text(out, type + 1);
+        fputc('\n', out);
+    }
+}
+
+/* Each as one of its own, in their order, so that the last one for a field stays the last. */
+static void print_rules(const uvhttp_static_config_t *files, FILE *out)
+{
+    if (files->rule_count > 0)
+        fputs("        rules:\n", out);
+    for (size_t i = 0; i < files->rule_count; i++) {
+        const uvhttp_static_rule_t *rule = &files->rules[i];
+        fputs("          - match: ", out);
+        print_text(out, rule->pattern);
+        fputc('\n', out);
+        if (strcmp(rule->field, "Content-Type") == 0) {
+            print_key(out, 12, "type", rule->value);
+        } else if (strcmp(rule->field, "Cache-Control") == 0) {
+            print_key(out, 12, "cache_control", rule->value);
+        } else {
+            struct uvh_field field = {rule->field, rule->value};
+            print_fields(out, 12, &(struct uvh_field_list){&field, 1});
+        }
+    }
+}
+
 static void print_redirect(const struct uvh_setup_route *route, FILE *out)
 {
     fputs("        redirect: \"", out);
@@ -150,6 +185,8 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
     if (route->kind == UVH_ROUTE_STATIC) {
         print_key(out, 8, "static", route->root.text);
         print_files(&route->files, out);
+        print_types(&route->files, out);
+        print_rules(&route->files, out);
         print_list(out, 8, "prewarm", &route->prewarm);
     } else if (route->kind == UVH_ROUTE_REDIRECT) {
         print_redirect(route, out);

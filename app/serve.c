@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "banner.h"
+#include "file_rules.h"
 #include "listen.h"
 #include "logger.h"
 #include "prewarm.h"
@@ -136,7 +137,7 @@ static int print_config(const struct uvh_options *options, char *root, const str
     return UVH_EXIT_OK;
 }
 
-static int start(const struct uvh_options *options, char *root, const struct uvh_text_list *prewarm)
+static int print_or_serve(const struct uvh_options *options, char *root, const struct uvh_text_list *prewarm)
 {
     if (options->print_config)
         return print_config(options, root, prewarm);
@@ -159,14 +160,20 @@ static int start(const struct uvh_options *options, char *root, const struct uvh
 int uvh_serve_run(const struct uvh_options *options)
 {
     char root[PATH_MAX];
+    struct uvh_options complete = *options;
+    struct uvh_file_rules rules;
     struct uvh_text_list prewarm;
     char *words;
     uvh_listen_raise_descriptor_limit();
     if (realpath(options->root, root) == NULL)
         return print_root_error(options->root, -errno);
-    int code = split_prewarm(options, &prewarm, &words) ? start(options, root, &prewarm)
+    int code = uvh_file_rules_make(&rules, options, &complete.files);
+    if (code == UVH_EXIT_OK) {
+        code = split_prewarm(options, &prewarm, &words) ? print_or_serve(&complete, root, &prewarm)
                                                         : print_error(UVHTTP_ENOMEM);
-    free(prewarm.items);
-    free(words);
+        free(prewarm.items);
+        free(words);
+    }
+    uvh_file_rules_release(&rules);
     return code;
 }

@@ -96,7 +96,7 @@ def check(root):
     cycle = find_cycle({name: set(layer.folders) - {ANY} for name, layer in layers.items()})
     if cycle:
         violations.append(f"tools/layers.txt: the folders go round in a circle: {' -> '.join(cycle)}")
-    paths = csource.c_files(root)
+    paths = csource.c_files(root, suffixes=(".c", ".h", ".cpp", ".hpp", ".inc"))
     files = {path.as_posix() for path in paths}
     edges = {}
     for path in paths:

@@ -27,6 +27,24 @@ typedef struct uvhttp_static uvhttp_static_t;
 
 /* For negative_ms. */
 #define UVHTTP_STATIC_NEVER SIZE_MAX
+/* A field for the files whose path fits a pattern. All rules that fit apply; of several for the same field the last one does.
+ *
+ * Pattern: "*.css" is for names in whatever folder; with a slash somewhere it is for the path below the root: "/assets/" with "**" behind it
+ * for everything below a folder. `*` stands for anything but a slash, `?` for one character, `[a-z]` for one of some. The path is that of the file: "/docs/index.html",
+ * also when "/docs/" was asked for.
+ *
+ * Field: anything but what each answer says itself (ETag, Last-Modified, Accept-Ranges, Content-Encoding, Content-Range, Location, and what belongs to the server).
+ * "Content-Type" is the file's type. "Content-Disposition" with the value "attachment" or "inline" is sent with the file's
+ * name (RFC 6266), non-ASCII ones in both ways that clients know; with any other as it is. The fields go out with 200 and 206; Cache-Control,
+ * Content-Location, Expires and Vary with 304, too (RFC 9110 section 15.4.5); none with errors, listings and redirects. A field that a middleware
+ * sets as well goes out twice.
+ *
+ * Value: NULL takes away what earlier rules say. */
+typedef struct uvhttp_static_rule {
+    const char *pattern;
+    const char *field;
+    const char *value;
+} uvhttp_static_rule_t;
 
 /* What uvhttp_static_open is told. All but the root may be zero. */
 typedef struct uvhttp_static_config {
@@ -58,10 +76,27 @@ typedef struct uvhttp_static_config {
         negative_ms; /* milliseconds for which a 404 or 403 is remembered; 0: revalidate_ms, but no more than 1,000; UVHTTP_STATIC_NEVER: not at all */
     bool
         watch; /* have the system tell of changes (inotify): they show at once, and revalidate_ms, then 10,000 by default, is for those it does not tell */
+
+    /* Types and fields by name; copied, and worked out once for each file when it is read. */
+    const char *const *
+        types; /* "extension=type", as "md=text/markdown"; the longest that fits goes before the usual types */
+    size_t type_count; /* at most 1,000 */
+    const char
+        *default_type; /* of files with an unknown extension, or none; NULL: application/octet-stream */
+    const uvhttp_static_rule_t *rules; /* in their order */
+    size_t rule_count;                 /* at most 256 */
+    bool
+        immutable_assets; /* Cache-Control for what rules have none for: files with a hash of their content in the name, as
+                              bundlers make them, are kept for a year ("immutable"), HTML is always asked for again ("no-cache") */
+
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 
-/* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,
+/* Looks at the types and rules of a config: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the value (`message` may be
+ * NULL with 0), UVHTTP_EINVAL (NULL where something is to be), UVHTTP_ENOMEM. Any thread. */
+UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size);
+
+/* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root), UVHTTP_ECONFIG (uvhttp_static_check says why), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,
  * UV_EACCES, ...) with `*context` NULL. Belongs to the caller, who closes it after the server is freed (or hands
  * it to the server with uvhttp_server_own). Any thread. */
 UVHTTP_EXPORT int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config);

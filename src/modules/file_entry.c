@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "codec/mime.h"
 #include "platform/clock.h"
 
 enum {
@@ -76,12 +75,21 @@ static void write_etag(struct uvh_file_entry *entry, const char *begin, const ch
     entry->etag_length = (size_t)length;
 }
 
+/* With no rules there is nothing to remember. */
+static int remember_rules(struct uvh_file_entry *entry, const struct uvh_static_rules *rules,
+                          const char *path)
+{
+    entry->rules = rules;
+    entry->ruled_path = rules == NULL ? NULL : uvh_alloc_string(entry->allocator, path, strlen(path));
+    return rules != NULL && entry->ruled_path == NULL ? UVHTTP_ENOMEM : 0;
+}
+
 static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts, const char *path,
                      int64_t now_ms)
 {
     entry->facts = *facts;
     entry->size = facts->size;
-    entry->type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
+    entry->type = uvh_static_rules_type(entry->rules, path);
     entry->settled = facts->changed_seconds < (now_ms - SETTLED_MS) / 1000;
     /* RFC 9110 8.8.2.1: never a date that is still to come. */
     int64_t now = now_ms / 1000;
@@ -121,6 +129,8 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
         err = uvhttp_prepared_add(entry->fields, "Accept-Ranges", "bytes");
     if (err == 0)
         err = add_validators(entry, varies, entry->validators);
+    if (err == 0)
+        err = uvh_static_rules_add(entry->rules, entry->ruled_path, entry->fields, entry->validators);
     return err;
 }
 
@@ -144,8 +154,12 @@ static int load_opened(const struct uvh_file_order *order, int descriptor, struc
     uvh_file_close(descriptor);
     if (err != 0)
         return err;
-    describe(made, facts, order->named != NULL ? order->named : order->path, now_ms);
-    err = prepare(made, order->coding, order->varies);
+    const char *named = order->named != NULL ? order->named : order->path;
+    err = remember_rules(made, order->rules, named);
+    if (err == 0) {
+        describe(made, facts, named, now_ms);
+        err = prepare(made, order->coding, order->varies);
+    }
     if (err != 0) {
         uvh_file_entry_unref(made);
         return err;
@@ -187,7 +201,7 @@ struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *sourc
     take_over(entry, source);
     snprintf(end, sizeof(end), "-%s", uvh_coding_name(coding));
     write_etag(entry, "W/", end);
-    if (prepare(entry, coding, true) != 0) {
+    if (remember_rules(entry, source->rules, source->ruled_path) != 0 || prepare(entry, coding, true) != 0) {
         uvh_file_entry_unref(entry);
         return NULL;
     }
@@ -242,7 +256,7 @@ struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
     take_over(copy, entry);
     memcpy(copy->etag, entry->etag, sizeof(copy->etag));
     copy->etag_length = entry->etag_length;
-    if ((on_disk && copy->descriptor < 0) ||
+    if ((on_disk && copy->descriptor < 0) || remember_rules(copy, entry->rules, entry->ruled_path) != 0 ||
         prepare(copy, (enum uvh_coding)entry->coding, entry->varies) != 0 || !copy_variants(copy, entry)) {
         uvh_file_entry_unref(copy);
         return NULL;
@@ -265,5 +279,6 @@ void uvh_file_entry_unref(struct uvh_file_entry *entry)
     uvh_file_close(entry->descriptor);
     uvhttp_prepared_free(entry->fields);
     uvhttp_prepared_free(entry->validators);
+    uvh_free(entry->allocator, entry->ruled_path);
     uvh_free(entry->allocator, entry);
 }

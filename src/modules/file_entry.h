@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "codec/coding.h"
 #include "codec/http_date.h"
+#include "modules/static_rules.h"
 #include "platform/file.h"
 
 struct uvh_watched_folder;
@@ -43,7 +44,9 @@ struct uvh_file_entry {
 
     /* For looking at it again. */
     struct uvh_file_facts facts;
-    const char *type; /* Content-Type, from the name it was found under */
+    const char *type;                     /* Content-Type, from the name it was found under */
+    const struct uvh_static_rules *rules; /* NULL: none */
+    char *ruled_path;                     /* what the rules were asked about; NULL without rules */
     bool
         settled; /* false: changed so shortly before it was read that another change might not show in its facts */
 
@@ -72,12 +75,13 @@ struct uvh_file_entry {
 struct uvh_file_order {
     const uvhttp_allocator_t *allocator;
     const struct uvh_file_root *root;
-    const char *path;        /* of the file, below the root */
-    uvhttp_slice_t key;      /* what the cache knows it by */
-    size_t memory_file_size; /* bytes; larger files stay on disk */
-    const char *named;       /* the path that says what type it is; NULL: `path`. Another one for a sibling */
-    enum uvh_coding coding;  /* of a sibling */
-    bool varies;             /* another client may get another coding */
+    const struct uvh_static_rules *rules; /* NULL: none; outlive the entry */
+    const char *path;                     /* of the file, below the root */
+    uvhttp_slice_t key;                   /* what the cache knows it by */
+    size_t memory_file_size;              /* bytes; larger files stay on disk */
+    const char *named;      /* the path that says what type it is; NULL: `path`. Another one for a sibling */
+    enum uvh_coding coding; /* of a sibling */
+    bool varies;            /* another client may get another coding */
 };
 
 /* Opens and reads a file; look at it first (uvh_file_look). `*entry` has one reference. Errors: errno's (negative), UVHTTP_ENOTREG,

@@ -286,6 +286,7 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
         flight->load.known_facts = known->facts;
         flight->load.known_type = known->type;
         flight->load.known_siblings = known->siblings_digest;
+        flight->load.known_path = known->ruled_path;
     }
     int err = uvhttp_response_defer(response, run_flight, finish_flight, flight);
     if (err != 0)

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "codec/mime.h"
 #include "modules/dir_listing.h"
 #include "modules/static_siblings.h"
 #include "modules/static_variants.h"
@@ -26,7 +25,8 @@ static bool is_unchanged(const struct uvh_static_load *load, const char *path,
 {
     return load->known && load->known_siblings == siblings &&
            uvh_file_entry_current(&load->known_facts, load->known_settled, facts) &&
-           strcmp(load->known_type, uvh_mime_type((uvhttp_slice_t){path, strlen(path)})) == 0;
+           strcmp(load->known_type, uvh_static_rules_type(load->settings->rules, path)) == 0 &&
+           (load->known_path == NULL || strcmp(load->known_path, path) == 0);
 }
 
 /* `path` was looked at and is a regular file with these facts. */
@@ -38,11 +38,12 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
         load->outcome = UVH_STATIC_UNCHANGED;
         return;
     }
-    const char *type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
+    const char *type = uvh_static_rules_type(settings->rules, path);
     unsigned makeable = uvh_static_variants_makeable(settings, type, facts->size);
     struct uvh_file_order order = {
         .allocator = settings->allocator,
         .root = &settings->root,
+        .rules = settings->rules,
         .path = path,
         .key = load->path,
         .memory_file_size = settings->memory_file_size,

@@ -28,6 +28,7 @@ struct uvh_static_load {
     struct uvh_file_facts known_facts;
     const char *known_type;
     uint64_t known_siblings;
+    const char *known_path; /* NULL without rules */
 
     enum uvh_static_outcome outcome;
     int error; /* UVHTTP_ENOTREG, UVHTTP_ENOMEM, or errno's (negative) */

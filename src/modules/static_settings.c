@@ -65,7 +65,9 @@ static int copy(struct uvh_static_settings *settings, const uvhttp_static_config
 {
     const char *index = config->index != NULL ? config->index : "index.html";
     settings->index = uvh_alloc_string(settings->allocator, index, strlen(index));
-    return settings->index == NULL ? UVHTTP_ENOMEM : 0;
+    if (settings->index == NULL)
+        return UVHTTP_ENOMEM;
+    return uvh_static_rules_new(&settings->rules, config, settings->allocator);
 }
 
 int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
@@ -104,4 +106,5 @@ void uvh_static_settings_release(struct uvh_static_settings *settings)
 {
     uvh_file_root_close(&settings->root);
     uvh_free(settings->allocator, settings->index);
+    uvh_static_rules_free(settings->rules);
 }

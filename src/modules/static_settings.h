@@ -8,6 +8,7 @@
 
 #include "base/coding.h"
 #include "modules/file_cache.h"
+#include "modules/static_rules.h"
 #include "platform/file.h"
 
 struct uvh_static_settings {
@@ -15,6 +16,7 @@ struct uvh_static_settings {
     struct uvh_file_root root;
     struct uvh_file_cache_limits limits; /* of each worker's cache */
     char *index;                         /* names, separated by spaces */
+    struct uvh_static_rules *rules;      /* NULL: none */
     size_t memory_file_size;
     uint64_t revalidate_ms;
     size_t compress_min_size;

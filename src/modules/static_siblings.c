@@ -74,6 +74,7 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
         struct uvh_file_order order = {
             .allocator = settings->allocator,
             .root = &settings->root,
+            .rules = settings->rules,
             .path = name,
             .named = path,
             .memory_file_size = settings->memory_file_size,

@@ -1,0 +1,71 @@
+/* codec/disposition.c: names of files as Content-Disposition. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/disposition.h"
+
+static void names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *value;
+    } rows[] = {
+        {"report.pdf",                "attachment; filename=\"report.pdf\""                                      },
+        {"two words, and; more",      "attachment; filename=\"two words, and; more\""                            },
+        {"",                          "attachment; filename=\"\""                                                },
+        {"\xc3\xa4 \xe2\x82\xac.txt",
+         "attachment; filename=\"_ _.txt\"; filename*=UTF-8''%C3%A4%20%E2%82%AC.txt"                             },
+        {"\xf0\x9f\x98\x80",          "attachment; filename=\"_\"; filename*=UTF-8''%F0%9F%98%80"                },
+        {"say \"hi\"\\.txt",
+         "attachment; filename=\"say _hi__.txt\"; filename*=UTF-8''say%20%22hi%22%5C.txt"                        },
+        {"100%41.txt",                "attachment; filename=\"100_41.txt\"; filename*=UTF-8''100%2541.txt"       },
+        {"a\r\nSet-Cookie: x=1\t",
+         "attachment; filename=\"a__Set-Cookie: x=1_\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x%3D1%09"        },
+        {"it's * \xc3\xa4",           "attachment; filename=\"it's * _\"; filename*=UTF-8''it%27s%20%2A%20%C3%A4"},
+        {"latin\xe4.txt",             "attachment; filename=\"latin_.txt\""                                      }, /* no UTF-8 */
+        {"\xed\xa0\x80",              "attachment; filename=\"___\""                                             }, /* a surrogate */
+        {"\xc0\xaf",                  "attachment; filename=\"__\""                                              }, /* too long */
+        {"\xf4\x90\x80\x80",          "attachment; filename=\"____\""                                            }, /* U+110000 */
+        {"cut\xe2\x82",               "attachment; filename=\"cut__\""                                           },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uvhttp_slice_t name = {rows[i].name, strlen(rows[i].name)};
+        char *out = malloc(UVH_DISPOSITION_SIZE(10, name.length));
+        size_t length = uvh_disposition_write(out, "attachment", name);
+        assert_string_equal(out, rows[i].value);
+        assert_int_equal(length, strlen(out));
+        free(out);
+    }
+}
+
+/* The longest value there can be has room, with bytes of every kind. */
+static void every_byte_has_room(void **state)
+{
+    (void)state;
+    for (int byte = 1; byte < 256; byte++) {
+        char name[40];
+        memset(name, byte, sizeof name);
+        char *out = malloc(UVH_DISPOSITION_SIZE(6, sizeof name));
+        size_t length = uvh_disposition_write(out, "inline", (uvhttp_slice_t){name, sizeof name});
+        assert_true(length < UVH_DISPOSITION_SIZE(6, sizeof name));
+        for (size_t i = 0; i < length; i++)
+            assert_in_range(out[i], ' ', '~');
+        free(out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names),
+        cmocka_unit_test(every_byte_has_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/* modules/static_rules.c: which type and which fields a file's name gives it, what is refused, and what happens without memory. */
+#include <uvhttp.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "http/response.h"
+#include "modules/static_rules.h"
+#include "support/fault_heap.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct fault_heap heap;
+static struct uvh_static_rules *rules;
+
+static void begin(uvhttp_static_config_t config)
+{
+    fault_heap_init(&heap);
+    assert_int_equal(uvh_static_rules_new(&rules, &config, &heap.allocator), 0);
+}
+
+static void end(void)
+{
+    uvh_static_rules_free(rules);
+    assert_int_equal(heap.live, 0);
+}
+
+static void copy_lines(const uvhttp_prepared_t *prepared, char *out, size_t size)
+{
+    assert_true(prepared->lines.length < size);
+    memcpy(out, prepared->lines.data != NULL ? prepared->lines.data : "", prepared->lines.length);
+    out[prepared->lines.length] = '\0';
+}
+
+static char fields[2048], validators[2048];
+
+static int ask(const char *path)
+{
+    uvhttp_prepared_t *one = uvhttp_prepared_new(NULL), *other = uvhttp_prepared_new(NULL);
+    int err = uvh_static_rules_add(rules, path, one, other);
+    copy_lines(one, fields, sizeof(fields));
+    copy_lines(other, validators, sizeof(validators));
+    uvhttp_prepared_free(one);
+    uvhttp_prepared_free(other);
+    return err;
+}
+
+static void expect(const char *path, const char *wanted, const char *wanted_in_304)
+{
+    assert_int_equal(ask(path), 0);
+    assert_string_equal(fields, wanted);
+    assert_string_equal(validators, wanted_in_304);
+}
+
+static void without_rules(void **state)
+{
+    (void)state;
+    begin((uvhttp_static_config_t){.root = "."});
+    assert_null(rules);
+    assert_string_equal(uvh_static_rules_type(rules, "a/b.css"), "text/css; charset=utf-8");
+    assert_string_equal(uvh_static_rules_type(rules, "a.css/b"), "application/octet-stream");
+    expect("a/b.css", "", "");
+    end();
+}
+
+static void types(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"md=text/x-md", ".GZ=application/x-one; a=b=c",
+                                        "tar.gz=application/x-two", "map=a/b", "map=c/d"};
+    static const uvhttp_static_rule_t by_pattern[] = {
+        {"/bin/**",   "content-type", "application/x-binary"},
+        {"LICENSE",   "Content-Type", "text/plain"          },
+        {"/bin/*.md", "Content-Type", NULL                  },
+    };
+    static const struct {
+        const char *path;
+        const char *type;
+    } rows[] = {
+        {"x.md",         "text/x-md"               },
+        {"x.MD",         "text/x-md"               },
+        {"docs.md/x.gz", "application/x-one; a=b=c"},
+        {"x.tar.gz",     "application/x-two"       },
+        {"x.map",        "c/d"                     },
+        {"x.html",       "text/html; charset=utf-8"},
+        {"x.unknown",    "text/x-default"          },
+        {"README",       "text/x-default"          },
+        {"a/LICENSE",    "text/plain"              },
+        {"bin/x.html",   "application/x-binary"    },
+        {"bin/x.md",     "text/x-md"               },
+        {"md",           "text/x-default"          },
+        {"x.bin",        "application/octet-stream"},
+    };
+    begin((uvhttp_static_config_t){.types = given,
+                                   .type_count = COUNT(given),
+                                   .default_type = "text/x-default",
+                                   .rules = by_pattern,
+                                   .rule_count = COUNT(by_pattern)});
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_string_equal(uvh_static_rules_type(rules, rows[i].path), rows[i].type);
+    expect("LICENSE", "", ""); /* the type is no field of its own */
+    end();
+}
+
+static void the_last_rule_for_a_field_has_its_way(void **state)
+{
+    (void)state;
+    static const uvhttp_static_rule_t given[] = {
+        {"**",         "Cache-Control", "max-age=60"},
+        {"*.css",      "X-Kind",        "style"     },
+        {"/assets/**", "cache-control", "max-age=90"},
+        {"/assets/**", "Vary",          "Origin"    },
+        {"secret.css", "X-Kind",        NULL        },
+        {"/none/**",   "Cache-Control", NULL        },
+    };
+    begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given)});
+    expect("index.html", "Cache-Control: max-age=60\r\n", "Cache-Control: max-age=60\r\n");
+    expect("assets/a.css", "X-Kind: style\r\ncache-control: max-age=90\r\nVary: Origin\r\n",
+           "cache-control: max-age=90\r\nVary: Origin\r\n");
+    expect("secret.css", "Cache-Control: max-age=60\r\n", "Cache-Control: max-age=60\r\n");
+    expect("none/a.css", "X-Kind: style\r\n", "");
+    end();
+}
+
+static void downloads_have_the_files_name(void **state)
+{
+    (void)state;
+    static const uvhttp_static_rule_t given[] = {
+        {"*.pdf",    "Content-Disposition", "attachment"                    },
+        {"show.pdf", "Content-Disposition", "inline"                        },
+        {"own.pdf",  "Content-Disposition", "attachment; filename=\"o.pdf\""},
+    };
+    begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given)});
+    expect("a/b c.pdf", "Content-Disposition: attachment; filename=\"b c.pdf\"\r\n", "");
+    expect("\xc3\xa4.pdf",
+           "Content-Disposition: attachment; filename=\"_.pdf\"; filename*=UTF-8''%C3%A4.pdf\r\n", "");
+    expect("show.pdf", "Content-Disposition: inline; filename=\"show.pdf\"\r\n", "");
+    expect("own.pdf", "Content-Disposition: attachment; filename=\"o.pdf\"\r\n", "");
+    end();
+}
+
+static void immutable_assets(void **state)
+{
+    (void)state;
+    static const uvhttp_static_rule_t given[] = {
+        {"/old/**",   "Cache-Control", "no-store"},
+        {"/plain/**", "Cache-Control", NULL      },
+    };
+    static const char kept[] = "Cache-Control: public, max-age=31536000, immutable\r\n";
+    static const char asked[] = "Cache-Control: no-cache\r\n";
+    begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given), .immutable_assets = true});
+    expect("assets/index-BfK3x_9Q.js", kept, kept);
+    expect("main.3f2a9c01.css.map", kept, kept);
+    expect("index.html", asked, asked);
+    expect("docs/main.3f2a9c01.html", asked, asked);
+    expect("page.xhtml", asked, asked);
+    expect("logo.svg", "", "");
+    expect("old/main.3f2a9c01.css", "Cache-Control: no-store\r\n", "Cache-Control: no-store\r\n");
+    expect("plain/main.3f2a9c01.css", "", "");
+    end();
+}
+
+static void refused(uvhttp_static_config_t config, const char *message)
+{
+    char text[300] = "";
+    config.root = ".";
+    assert_int_equal(uvhttp_static_check(&config, text, sizeof(text)), UVHTTP_ECONFIG);
+    if (strncmp(text, message, strlen(message)) != 0)
+        fail_msg("'%s' instead of '%s'", text, message);
+    assert_int_equal(uvhttp_static_check(&config, NULL, 0), UVHTTP_ECONFIG);
+    uvhttp_static_t *files;
+    assert_int_equal(uvhttp_static_open(&files, &config), UVHTTP_ECONFIG);
+    assert_null(files);
+}
+
+static void refuse_type(const char *type, const char *message)
+{
+    refused((uvhttp_static_config_t){.types = &type, .type_count = 1}, message);
+}
+
+static void refuse_rule(const char *pattern, const char *field, const char *value, const char *message)
+{
+    const uvhttp_static_rule_t rule = {pattern, field, value};
+    refused((uvhttp_static_config_t){.rules = &rule, .rule_count = 1}, message);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    refuse_type("md", "types is \"md\"; allowed is an extension and its type");
+    refuse_type("=text/plain", "types is \"=text/plain\"; allowed is an extension");
+    refuse_type(".=text/plain", "types is \".=text/plain\"; allowed is an extension");
+    refuse_type("a/b=text/plain", "types is \"a/b=text/plain\"; allowed is an extension");
+    refuse_type(NULL, "types is \"\"; allowed is an extension");
+    refuse_type("md=markdown", "types is \"markdown\"; allowed is a media type");
+    refuse_type("md=text/", "types is \"text/\"; allowed is a media type");
+    refuse_type("md=text/a b", "types is \"text/a b\"; allowed is a media type");
+    refuse_type("md=text/plain\r\nX: y", "types is \"text/plain\r\nX: y\"; allowed is a media type");
+    refuse_type("md=text/plain; a\x01", "types is \"text/plain; a\x01\"; allowed is a media type");
+    refused((uvhttp_static_config_t){.default_type = "none"},
+            "default_type is \"none\"; allowed is a media type");
+    refuse_rule(NULL, "X-A", "b", "pattern is \"\"; allowed is one such as");
+    refuse_rule("[a", "X-A", "b", "pattern is \"[a\"; allowed is one such as");
+    refuse_rule("*", NULL, "b", "field is \"\"; allowed is the name of a field");
+    refuse_rule("*", "X A", "b", "field is \"X A\"; allowed is the name of a field");
+    refuse_rule("*", "etag", "b", "field is \"etag\"; allowed is the name of a field");
+    refuse_rule("*", "Content-Length", "1", "field is \"Content-Length\"; allowed is the name of a field");
+    refuse_rule("*", "X-A", "", "value is \"\"; allowed is a text");
+    refuse_rule("*", "X-A", "a\r\nX-B: c", "value is \"(not shown)\"; allowed is a text");
+    refuse_rule("*", "Content-Type", "html", "value is \"html\"; allowed is a media type");
+
+    static uvhttp_static_rule_t many[257];
+    static const char *many_types[1001];
+    for (size_t i = 0; i < COUNT(many); i++)
+        many[i] = (uvhttp_static_rule_t){"*", "X-A", "b"};
+    for (size_t i = 0; i < COUNT(many_types); i++)
+        many_types[i] = "a=b/c";
+    refused((uvhttp_static_config_t){.rules = many, .rule_count = 257},
+            "rules is \"(a list)\"; allowed are at most 256");
+    refused((uvhttp_static_config_t){.types = many_types, .type_count = 1001},
+            "types is \"(a list)\"; allowed are at most 1000");
+    begin(
+        (uvhttp_static_config_t){.rules = many, .rule_count = 256, .types = many_types, .type_count = 1000});
+    expect("x", "X-A: b\r\n", "");
+    end();
+
+    assert_int_equal(uvhttp_static_check(NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_check(&(uvhttp_static_config_t){.rule_count = 1}, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_check(&(uvhttp_static_config_t){.type_count = 1}, NULL, 0), UVHTTP_EINVAL);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const char *const given_types[] = {"md=text/x-md"};
+    static const uvhttp_static_rule_t given[] = {
+        {"*.md", "Content-Disposition", "attachment"},
+        {"*.md", "Cache-Control",       "no-cache"  },
+    };
+    uvhttp_static_config_t config = {.types = given_types,
+                                     .type_count = 1,
+                                     .default_type = "a/b",
+                                     .rules = given,
+                                     .rule_count = 2,
+                                     .allocator = &heap.allocator};
+    fault_heap_init(&heap);
+    size_t failed = 0;
+    for (size_t n = 1;; n++) {
+        fault_heap_arm(&heap, n, false);
+        int err = uvh_static_rules_new(&rules, &config, &heap.allocator);
+        if (err == 0)
+            break;
+        assert_int_equal(err, UVHTTP_ENOMEM);
+        assert_null(rules);
+        assert_int_equal(heap.live, 0);
+        failed++;
+    }
+    assert_true(failed > 8);
+    fault_heap_arm(&heap, 1, false);
+    assert_int_equal(ask("x.md"), UVHTTP_ENOMEM);
+    fault_heap_arm(&heap, 0, false);
+    expect("x.md", "Content-Disposition: attachment; filename=\"x.md\"\r\nCache-Control: no-cache\r\n",
+           "Cache-Control: no-cache\r\n");
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_rules),
+        cmocka_unit_test(types),
+        cmocka_unit_test(the_last_rule_for_a_field_has_its_way),
+        cmocka_unit_test(downloads_have_the_files_name),
+        cmocka_unit_test(immutable_assets),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
