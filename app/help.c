@@ -86,6 +86,7 @@ void uvh_help_program(FILE *out)
             "  uvhttp serve [DIR]      serve the files of a folder\n"
             "  uvhttp run CONFIG       serve what a configuration file says\n"
             "  uvhttp check CONFIG     look whether a configuration file is right\n"
+            "  uvhttp precompress DIR  compress its files once, for clients that take it\n"
             "  uvhttp help COMMAND     every option of a command\n"
             "  uvhttp --version        version and build\n"
             "\n"

@@ -7,6 +7,7 @@
 
 #include "help.h"
 #include "options.h"
+#include "precompress.h"
 #include "run.h"
 #include "serve.h"
 
@@ -50,6 +51,8 @@ static int run_help(int count, char **arguments)
         uvh_help_command(stdout, UVH_COMMAND_RUN);
     else if (strcmp(arguments[0], "check") == 0)
         uvh_help_command(stdout, UVH_COMMAND_CHECK);
+    else if (strcmp(arguments[0], "precompress") == 0)
+        uvh_precompress_help(stdout);
     else
         return unknown_command(arguments[0]);
     return UVH_EXIT_OK;
@@ -68,6 +71,8 @@ static int run(int argc, char **argv)
         return uvh_run(UVH_COMMAND_RUN, argc - 2, argv + 2);
     if (strcmp(command, "check") == 0)
         return uvh_run(UVH_COMMAND_CHECK, argc - 2, argv + 2);
+    if (strcmp(command, "precompress") == 0)
+        return uvh_precompress_run(argc - 2, argv + 2);
     if (strcmp(command, "help") == 0)
         return run_help(argc - 2, argv + 2);
     if (is_one_of(command, "--help", "-h"))

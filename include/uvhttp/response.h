@@ -142,9 +142,43 @@ UVHTTP_EXPORT int uvhttp_response_on_send(uvhttp_response_t *response, uvhttp_se
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response);
 UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *response);
 
+/* The body comes in pieces (begin, send_pulled, events): true in a uvhttp_send_cb and behind it. */
+UVHTTP_EXPORT bool uvhttp_response_in_pieces(const uvhttp_response_t *response);
+
 /* In a uvhttp_send_cb: has these bytes sent instead of the body, which is released; they are copied. Content-Type stays what it is until it is
  * changed. Errors: UVHTTP_EINVAL (anywhere else, the body comes in pieces, or this is the 101 of an upgrade, whose status stays as well), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size);
+
+/* ---- Changing a body in pieces ----
+ *
+ * A filter sees each piece that is written, and what it appends to its output goes out instead: more, less, or nothing for now. For a compression, a
+ * checksum in a trailer, a watermark. */
+typedef enum uvhttp_filter_event {
+    UVHTTP_FILTER_PIECE = 0, /* `data`, at least one byte */
+    UVHTTP_FILTER_FLUSH,     /* no data: what was kept is to leave now */
+    UVHTTP_FILTER_END,       /* no data: the last call */
+} uvhttp_filter_event_t;
+
+/* Where a filter's bytes go. */
+typedef struct uvhttp_filter_output uvhttp_filter_output_t;
+
+/* Must not send, write or end; fields behind the body (uvhttp_response_add_trailer) it may add. A result other than 0 ends the connection, since half a body must not look like a
+ * whole one. Not called for HEAD and answers without a body. */
+typedef int (*uvhttp_filter_cb)(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                                size_t size, uvhttp_filter_output_t *output, void *arg);
+
+/* In a uvhttp_send_cb: has the pieces of this body pass through `filter`, before those that are set later. The body's length becomes unknown, so it goes out in chunks, with
+ * trailers; that it has the length which was announced is still looked after. Back-pressure stays as it is: while there is no room, a piece is refused and no filter has seen it. `release` runs exactly
+ * once whatever the call returns, when `arg` is not needed any more. Errors: UVHTTP_EINVAL (anywhere else, no function, or the body does not come in pieces), UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter,
+                                         uvhttp_release_cb release, void *arg);
+
+/* In a filter: bytes that go on, copied. Errors: UVHTTP_ENOMEM. */
+UVHTTP_EXPORT int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data, size_t size);
+
+/* Behind write: what filters have kept of the body so far leaves now; the client can use every byte that was written. For whoever waits between two
+ * pieces. Without filters nothing is kept. Errors as for write; UVHTTP_EFULL: flush again when it has drained. */
+UVHTTP_EXPORT int uvhttp_response_flush(uvhttp_response_t *response);
 
 /* Lets the body of this response have at most that many bytes; of several limits the smallest counts. A sending call that would begin a larger one
  * fails with UVHTTP_ETOOLARGE, which is answered with 500 when the handler returns it; so does the write that makes a body of unknown

@@ -113,6 +113,12 @@ void uvh_response_release_body(struct uvhttp_response *response)
     response->body.release = NULL;
     if (release != NULL)
         release(response->body.release_arg);
+    while (response->filters != NULL) {
+        struct uvh_filter *filter = response->filters;
+        response->filters = filter->next;
+        if (filter->release != NULL)
+            filter->release(filter->arg);
+    }
 }
 
 void uvh_response_forget(struct uvhttp_response *response)
@@ -280,6 +286,11 @@ uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response)
 uint64_t uvhttp_response_body_length(const uvhttp_response_t *response)
 {
     return response->body.size;
+}
+
+bool uvhttp_response_in_pieces(const uvhttp_response_t *response)
+{
+    return response->body.source == UVH_BODY_PIECES;
 }
 
 int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size)

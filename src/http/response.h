@@ -63,6 +63,14 @@ struct uvh_send_hook {
     void *arg;
 };
 
+/* Somebody who changes the bytes of a body in pieces. */
+struct uvh_filter {
+    struct uvh_filter *next; /* it gets what this one makes */
+    uvhttp_filter_cb filter;
+    uvhttp_release_cb release; /* NULL: nobody needs to know */
+    void *arg;
+};
+
 struct uvhttp_response {
     struct uvh_arena *arena;
     uint16_t status;
@@ -77,7 +85,10 @@ struct uvhttp_response {
     const char *content_type;    /* given with the send call; wins over a header of that name */
     const uvhttp_prepared_t *prepared;
     struct uvh_body body;
-    uint64_t body_limit; /* bytes of body that may leave; of a body in pieces, those that still may */
+    uint64_t body_limit;        /* bytes of body that may leave; of a body in pieces, those that still may */
+    struct uvh_filter *filters; /* the first to see a piece first; NULL: it leaves as it is */
+    uint64_t
+        length_left; /* with filters: bytes that the handler still has to give; `body.size` is unknown then */
     uvhttp_abort_cb on_abort;
     void *abort_arg;
     uvhttp_drain_cb on_drain;
@@ -92,7 +103,7 @@ struct uvhttp_prepared {
     bool has_content_type;  /* which then wins over all others */
 };
 
-/* Runs the body's release callback if it has not run yet. */
+/* Runs the release callbacks of the body and of its filters if they have not run yet. */
 void uvh_response_release_body(struct uvhttp_response *response);
 
 /* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */

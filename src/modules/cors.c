@@ -14,6 +14,7 @@
 #include "modules/option_check.h"
 #include "modules/option_text.h"
 #include "modules/owned.h"
+#include "modules/vary.h"
 
 enum { MOST_MAX_AGE = 86400, MOST_LIST = 4096, AGE_SIZE = 24 };
 
@@ -104,17 +105,6 @@ static const char *allowed_origin(const struct uvhttp_cors *cors, uvhttp_request
 
 /* ---- answers ---- */
 
-/* Adds a name to Vary, unless it stands there. */
-static int add_vary(uvhttp_response_t *response, const char *name, const char *lower)
-{
-    const char *vary = uvhttp_response_header(response, "Vary");
-    uvhttp_slice_t known = {vary, vary == NULL ? 0 : strlen(vary)};
-    if (uvh_field_list_has(known, (uvhttp_slice_t){"*", 1}) ||
-        uvh_field_list_has(known, (uvhttp_slice_t){lower, strlen(lower)}))
-        return 0;
-    return uvhttp_response_add_header(response, "Vary", name);
-}
-
 static int set_if(int err, uvhttp_response_t *response, const char *name, const char *value)
 {
     if (err != 0 || value == NULL || *value == '\0')
@@ -128,7 +118,7 @@ static int add_fields(uvhttp_request_t *request, uvhttp_response_t *response, vo
     const struct session *session = arg;
     const struct uvhttp_cors *cors = session->cors;
     /* Also without an origin and to a refused one: a cache must not hand this answer to others. */
-    int err = cors->anybody ? 0 : add_vary(response, "Origin", "origin");
+    int err = cors->anybody ? 0 : uvh_vary_add(response, "Origin", "origin");
     bool decides = uvhttp_request_attached(request, &session_key) == session;
     if (err != 0 || !decides || session->allowed == NULL ||
         uvhttp_response_header_slice(response, "Access-Control-Allow-Origin").base != NULL)
@@ -156,9 +146,9 @@ static int answer_preflight(uvhttp_request_t *request, uvhttp_response_t *respon
     const char *headers = uvhttp_request_header(request, "Access-Control-Request-Headers");
     int err = 0;
     if (cors->methods == NULL)
-        err = add_vary(response, "Access-Control-Request-Method", "access-control-request-method");
+        err = uvh_vary_add(response, "Access-Control-Request-Method", "access-control-request-method");
     if (err == 0 && cors->any_header)
-        err = add_vary(response, "Access-Control-Request-Headers", "access-control-request-headers");
+        err = uvh_vary_add(response, "Access-Control-Request-Headers", "access-control-request-headers");
     if (err != 0)
         return err;
     if (session->allowed == NULL)

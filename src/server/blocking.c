@@ -16,7 +16,7 @@
 /* What the thread wants of the loop. */
 enum want {
     WANT_BEGIN,   /* the head of a response in pieces */
-    WANT_WRITE,   /* a piece */
+    WANT_WRITE,   /* a piece; an empty one: flush */
     WANT_END,     /* the end of it */
     WANT_ABANDON, /* it cannot be completed */
     WANT_INTERIM, /* early hints */
@@ -235,7 +235,10 @@ static int send_whole(struct job *job)
 static bool take_piece(struct job *job)
 {
     job->waits_for_room = false; /* the connection may break here, and the thread is told once */
-    job->result = uvhttp_response_write(&job->real->response, job->piece.base, job->piece.length);
+    struct uvhttp_response *response = &job->real->response;
+    job->result = job->piece.length == 0
+                      ? uvhttp_response_flush(response)
+                      : uvhttp_response_write(response, job->piece.base, job->piece.length);
     job->waits_for_room = job->result == UVHTTP_EFULL && !atomic_load(&job->gone);
     return !job->waits_for_room;
 }

@@ -5,6 +5,7 @@
 
 #include "platform/socket.h"
 #include "server/accept.h"
+#include "server/send.h"
 #include "server/server.h"
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -357,7 +358,7 @@ static void refuse_late_answer(struct uvh_conn *conn)
 static void send_heartbeat(struct uvh_conn *conn)
 {
     static const char comment[] = ":\n\n";
-    (void)uvh_conn_pieces_write(&conn->exchange->base, (uvhttp_slice_t){comment, sizeof(comment) - 1});
+    (void)uvh_send_beside(&conn->exchange->base, (uvhttp_slice_t){comment, sizeof(comment) - 1});
     uvh_conn_settle(conn, true);
     uvh_conn_check(conn);
 }

@@ -49,7 +49,8 @@ int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
         return 0;
     if (exchange->sends == UVH_H1_SENDS_LENGTH && piece.length > body->size)
         return UVHTTP_ELENGTH;
-    if (!uvh_conn_pieces_has_room(base))
+    /* With filters it was asked before they took what this was made of. */
+    if (base->response.filters == NULL && !uvh_conn_pieces_has_room(base))
         return UVHTTP_EFULL;
     bool direct = piece.length > COPIED_PIECE && conn->tx == UVH_TX_IDLE;
     size_t extra = chunked ? UVH_H1_ENCODE_CHUNK_LINE_SIZE + line_end.length : 0;

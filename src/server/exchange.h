@@ -21,7 +21,7 @@ struct uvh_protocol {
     int (*respond)(struct uvh_exchange *exchange);
     /* The head of a response whose body comes in pieces (response->body.size says how long it is). 0, or UVHTTP_ENOMEM with nothing sent. */
     int (*begin)(struct uvh_exchange *exchange);
-    /* A piece of that body, not empty: sent, or copied. 0; UVHTTP_EFULL, UVHTTP_ELENGTH and UVHTTP_ENOMEM with nothing taken; UVHTTP_EGONE. */
+    /* A piece of that body, not empty (from a handler that blocks: if it is, a flush): sent, or copied. 0; UVHTTP_EFULL, UVHTTP_ELENGTH and UVHTTP_ENOMEM with nothing taken; UVHTTP_EGONE. */
     int (*write)(struct uvh_exchange *exchange, uvhttp_slice_t piece);
     /* True when write would not say UVHTTP_EFULL. */
     bool (*has_room)(const struct uvh_exchange *exchange);

@@ -77,8 +77,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
         response->content_type = NULL;
     if (response->status == 205)
         response->body.size = 0; /* RFC 9110 section 15.3.6 */
-    bool too_large =
-        response->body.size > response->body_limit && response->body.size != UVHTTP_LENGTH_UNKNOWN;
+    uint64_t size = response->filters != NULL ? response->length_left : response->body.size;
+    bool too_large = size > response->body_limit && size != UVHTTP_LENGTH_UNKNOWN;
     if (err == 0 && too_large && !uvh_response_is_bodiless(response->status))
         err = UVHTTP_ETOOLARGE;
     bool in_pieces = body->source == UVH_BODY_PIECES;

@@ -8,4 +8,11 @@
 int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
              const struct uvh_body *body);
 
+/* Gives a piece (which may be empty) and then an event to the filters of a response that has some, and what they make of it to the protocol; the exchange is held. 0;
+ * UVHTTP_ELENGTH and UVHTTP_EFULL (never at the end) with nothing taken; UVHTTP_EGONE; other errors end the stream. */
+int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event, uvhttp_slice_t piece);
+
+/* A piece that is not the handler's, which leaves at once: through the filters where there are some. Errors as for a protocol's write. */
+int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t piece);
+
 #endif

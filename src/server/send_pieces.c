@@ -8,7 +8,8 @@
 
 enum {
     PULL_SIZE = 16384,
-    PULLS_PER_TURN = 64, /* 1 MiB, before other connections get their turn */
+    PULLS_PER_TURN = 64,         /* 1 MiB, before other connections get their turn */
+    FILTERED_PULLS_PER_TURN = 8, /* what changes them may take a hundred times as long as sending */
     MAX_PIECE = 1 << 30,
 };
 
@@ -50,13 +51,40 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
         uvh_exchange_let_go(exchange);
         return UVHTTP_ETOOLARGE;
     }
-    err = exchange->protocol->write(exchange, (uvhttp_slice_t){data, size});
+    uvhttp_slice_t piece = {data, size};
+    err = response->filters == NULL ? exchange->protocol->write(exchange, piece)
+                                    : uvh_send_filtered(exchange, UVHTTP_FILTER_PIECE, piece);
     if (err == 0)
         response->body_limit -= response->body_limit == UINT64_MAX ? 0 : size;
     if (err == UVHTTP_EFULL)
         exchange->protocol->await_room(exchange);
     uvh_exchange_let_go(exchange);
     return err;
+}
+
+int uvhttp_response_flush(uvhttp_response_t *response)
+{
+    static const uvhttp_slice_t nothing = {NULL, 0};
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = check_begun(response);
+    if (err != 0)
+        return err;
+    uvh_exchange_hold(exchange);
+    if (uvh_blocking_is(exchange)) /* its filters are the loop's */
+        err = exchange->protocol->write(exchange, nothing);
+    else if (response->filters != NULL)
+        err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, nothing);
+    if (err == UVHTTP_EFULL)
+        exchange->protocol->await_room(exchange);
+    uvh_exchange_let_go(exchange);
+    return err;
+}
+
+/* What the filters have kept. 0, or an error with which the stream has ended. */
+static int end_filters(struct uvh_exchange *exchange)
+{
+    int err = uvh_send_filtered(exchange, UVHTTP_FILTER_END, (uvhttp_slice_t){NULL, 0});
+    return err != 0 ? err : check_begun(&exchange->response);
 }
 
 int uvhttp_response_end(uvhttp_response_t *response)
@@ -66,7 +94,10 @@ int uvhttp_response_end(uvhttp_response_t *response)
     if (err != 0)
         return err;
     uvh_exchange_hold(exchange);
-    err = exchange->protocol->end(exchange);
+    if (response->filters != NULL)
+        err = end_filters(exchange);
+    if (err == 0)
+        err = exchange->protocol->end(exchange);
     if (err == UVHTTP_ELENGTH)
         uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                        uvhttp_request_path(&exchange->request), uvhttp_strerror(err));
@@ -100,8 +131,9 @@ static int pump(uvhttp_response_t *response, void *arg)
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_pull *source = arg;
     bool blocks = uvh_blocking_is(exchange); /* then nobody else waits for this thread */
+    unsigned most = response->filters == NULL ? PULLS_PER_TURN : FILTERED_PULLS_PER_TURN;
     char buffer[PULL_SIZE];
-    for (unsigned i = 0; (blocks || i < PULLS_PER_TURN) && exchange->protocol->has_room(exchange); i++) {
+    for (unsigned i = 0; (blocks || i < most) && exchange->protocol->has_room(exchange); i++) {
         size_t length = 0;
         source->resumed = false;
         int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);

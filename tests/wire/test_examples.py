@@ -507,6 +507,15 @@ def test_body_etag(start, tmp_path):
     assert answers[1].endswith("\n\n") and "\nCache-Control: no-cache\n" in answers[1]
 
 
+def test_compressed(start, tmp_path):
+    program = start("compressed")
+    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("compressed")]
+    head, body = answers[0].split("\n\n", 1)
+    assert "\nContent-Encoding: " in head and len(json.loads(body)) == 200
+    assert answers[1].endswith("\n1000,1000000,1000000000\n")
+    assert answers[2] == "data: number 1\n\ndata: number 2\n\ndata: number 3\n\n"
+
+
 def test_signed_cookie(start, tmp_path):
     program = start("signed_cookie")
     answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("signed_cookie")]

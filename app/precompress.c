@@ -1,0 +1,398 @@
+/* The command precompress: its options, the threads that do the work, and what is told of it. Lists what there is to do first, so that progress can be
+ * shown; each file with each coding is a job of its own. Guarantees that a run which is interrupted leaves whole files only. Called by main.c. */
+#include "precompress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "options.h"
+#include "sibling.h"
+#include "sources.h"
+
+enum {
+    DEFAULT_MIN_SIZE = 1024,
+    MOST_JOBS = 256,
+    BAR_COLUMNS = 30,
+    BAR_INTERVAL_MS = 100,
+    EXIT_INTERRUPTED = 130, /* as a shell says it */
+};
+
+struct command {
+    const char *folder;
+    unsigned codings; /* sum of uvhttp_coding_t */
+    int level;        /* of all codings, at most each one's highest */
+    uint64_t min_size;
+    unsigned jobs;
+    bool force, dry_run, remove, quiet, verbose;
+};
+
+/* What the threads share; everything behind the lock is under it. */
+struct work {
+    const struct command *command;
+    const struct uvh_sources *sources;
+    int root;
+    bool bar; /* progress on a terminal */
+    uv_mutex_t lock;
+    size_t next; /* job: source and coding */
+    size_t done;
+    size_t total;
+    size_t outcomes[UVH_SIBLING_FAILED + 1];
+    uint64_t size, coded_size;
+    uint64_t bar_time;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    interrupted = 1;
+    signal(number, SIG_DFL); /* the second one does not wait */
+}
+
+/* ---- the jobs ---- */
+
+static bool is_wanted(const struct command *command, const struct uvh_sibling_coding *coding)
+{
+    return (command->codings & (unsigned)coding->coding) != 0;
+}
+
+static int level_for(const struct command *command, const struct uvh_sibling_coding *coding)
+{
+    if (command->level == UVHTTP_COMPRESS_BEST)
+        return UVHTTP_COMPRESS_BEST;
+    return command->level < coding->level_most ? command->level : coding->level_most;
+}
+
+static void draw_bar(struct work *work, bool last)
+{
+    uint64_t now = uv_hrtime() / 1000000;
+    if (!work->bar || (!last && work->bar_time != 0 && now < work->bar_time + BAR_INTERVAL_MS))
+        return;
+    work->bar_time = now;
+    int filled = (int)(work->done * BAR_COLUMNS / (work->total > 0 ? work->total : 1));
+    fprintf(stderr, "\r[%.*s%*s] %zu/%zu", filled, "##############################", BAR_COLUMNS - filled, "",
+            work->done, work->total);
+    if (last)
+        fputs("\r\033[K", stderr);
+    fflush(stderr);
+}
+
+static void tell(struct work *work, const struct uvh_sibling *sibling, enum uvh_sibling_outcome outcome)
+{
+    const struct command *command = work->command;
+    const char *suffix = sibling->coding->suffix;
+    bool named = (command->verbose || command->dry_run) && !command->quiet;
+    if (work->bar && (named || outcome == UVH_SIBLING_FAILED))
+        fputs("\r\033[K", stderr);
+    if (outcome == UVH_SIBLING_FAILED)
+        fprintf(stderr, "uvhttp precompress: %s%s: %s\n", sibling->path, suffix, sibling->error);
+    else if (outcome == UVH_SIBLING_REMOVED && named)
+        printf("%s %s%s\n", command->dry_run ? "would remove" : "removed", sibling->path, suffix);
+    else if (outcome == UVH_SIBLING_MADE && command->dry_run && named)
+        printf("would make %s%s\n", sibling->path, suffix);
+    else if (outcome == UVH_SIBLING_MADE && named)
+        printf("made %s%s: %llu of %llu bytes\n", sibling->path, suffix,
+               (unsigned long long)sibling->coded_size, (unsigned long long)sibling->size);
+}
+
+static void run_jobs(void *arg)
+{
+    struct work *work = arg;
+    const struct command *command = work->command;
+    uv_mutex_lock(&work->lock);
+    while (work->next < work->total && !interrupted) {
+        size_t job = work->next++;
+        struct uvh_sibling sibling = {.root = work->root,
+                                      .path = work->sources->items[job / UVH_SIBLING_CODINGS].path,
+                                      .coding = &uvh_sibling_codings[job % UVH_SIBLING_CODINGS],
+                                      .force = command->force,
+                                      .only_say = command->dry_run};
+        sibling.level = level_for(command, sibling.coding);
+        if (is_wanted(command, sibling.coding)) {
+            uv_mutex_unlock(&work->lock);
+            enum uvh_sibling_outcome outcome =
+                command->remove ? uvh_sibling_remove(&sibling) : uvh_sibling_make(&sibling);
+            uv_mutex_lock(&work->lock);
+            work->outcomes[outcome]++;
+            if (outcome == UVH_SIBLING_MADE) {
+                work->size += sibling.size;
+                work->coded_size += sibling.coded_size;
+            }
+            tell(work, &sibling, outcome);
+        }
+        work->done++;
+        draw_bar(work, false);
+    }
+    uv_mutex_unlock(&work->lock);
+}
+
+/* This thread is one of them, and does all where the system has no more. */
+static void run_threads(struct work *work)
+{
+    uv_thread_t threads[MOST_JOBS];
+    unsigned started = 0;
+    unsigned wanted = work->command->jobs;
+    while (started + 1 < wanted && uv_thread_create(&threads[started], run_jobs, work) == 0)
+        started++;
+    run_jobs(work);
+    while (started > 0)
+        uv_thread_join(&threads[--started]);
+}
+
+static void tell_result(const struct work *work)
+{
+    const struct command *command = work->command;
+    const size_t *outcomes = work->outcomes;
+    if (command->quiet)
+        return;
+    printf("%zu %s: ", work->sources->count, work->sources->count == 1 ? "file" : "files");
+    if (command->remove) {
+        printf("%zu %s\n", outcomes[UVH_SIBLING_REMOVED], command->dry_run ? "would be removed" : "removed");
+        return;
+    }
+    printf("%zu %s, %zu up to date, %zu not smaller, %zu failed", outcomes[UVH_SIBLING_MADE],
+           command->dry_run ? "to make" : "made", outcomes[UVH_SIBLING_FRESH], outcomes[UVH_SIBLING_USELESS],
+           outcomes[UVH_SIBLING_FAILED]);
+    if (work->size > 0)
+        printf("; those made have %.0f %% of the bytes",
+               (double)work->coded_size * 100.0 / (double)work->size);
+    putchar('\n');
+}
+
+static int work_on(const struct command *command, int root, const struct uvh_sources *sources)
+{
+    struct work work = {.command = command, .sources = sources, .root = root};
+    work.total = sources->count * UVH_SIBLING_CODINGS;
+    work.bar = !command->quiet && isatty(STDERR_FILENO);
+    if (uv_mutex_init(&work.lock) != 0) {
+        fputs("uvhttp precompress: out of memory\n", stderr);
+        return UVH_EXIT_FAILED;
+    }
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write then */
+    run_threads(&work);
+    draw_bar(&work, true);
+    uv_mutex_destroy(&work.lock);
+    tell_result(&work);
+    if (interrupted) {
+        fputs("uvhttp precompress: interrupted\n", stderr);
+        return EXIT_INTERRUPTED;
+    }
+    return work.outcomes[UVH_SIBLING_FAILED] > 0 || sources->failed > 0 ? UVH_EXIT_FAILED : UVH_EXIT_OK;
+}
+
+static int run(const struct command *command)
+{
+    struct uvh_sources sources;
+    int code = UVH_EXIT_FAILED;
+    int root = open(command->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+        fprintf(stderr, "uvhttp precompress: %s: %s\n", command->folder, strerror(errno));
+        return UVH_EXIT_FAILED;
+    }
+    if (uvh_sources_find(&sources, root, command->min_size, stderr))
+        code = work_on(command, root, &sources);
+    else
+        fputs("uvhttp precompress: out of memory\n", stderr);
+    uvh_sources_release(&sources);
+    close(root);
+    return code;
+}
+
+/* ---- the options ---- */
+
+static int refuse(const char *option, const char *value, const char *allowed)
+{
+    fprintf(stderr, "uvhttp precompress: --%s is '%s'; %s\nTry 'uvhttp precompress --help'.\n", option, value,
+            allowed);
+    return UVH_EXIT_USAGE;
+}
+
+/* A whole number without a sign, up to `most`, with K, M or G behind it if `suffixed`. */
+static bool read_number(const char *text, bool suffixed, uint64_t most, uint64_t *number)
+{
+    static const char suffixes[] = "KMG";
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0)
+        return false;
+    const char *suffix = suffixed && *end != '\0' ? strchr(suffixes, *end) : NULL;
+    for (const char *unit = suffixes; suffix != NULL && unit <= suffix; unit++) {
+        if (value > UINT64_MAX / 1024)
+            return false;
+        value *= 1024;
+    }
+    end += suffix != NULL;
+    *number = value;
+    return *end == '\0' && value <= most;
+}
+
+static bool read_codings(const char *list, unsigned *codings)
+{
+    *codings = 0;
+    while (*list != '\0') {
+        size_t length = strcspn(list, ",");
+        size_t i = 0;
+        while (i < UVH_SIBLING_CODINGS && (strlen(uvh_sibling_codings[i].name) != length ||
+                                           memcmp(uvh_sibling_codings[i].name, list, length) != 0))
+            i++;
+        if (i == UVH_SIBLING_CODINGS)
+            return false;
+        *codings |= (unsigned)uvh_sibling_codings[i].coding;
+        list += length;
+        list += *list == ',';
+    }
+    return *codings != 0;
+}
+
+/* An option with a value. UVH_EXIT_OK, or an exit code after a message. */
+static int read_value(struct command *command, int option, const char *value)
+{
+    uint64_t number;
+    switch (option) {
+    case 'c':
+        return read_codings(value, &command->codings)
+                   ? UVH_EXIT_OK
+                   : refuse("codings", value, "allowed is a list of br, zstd, gzip");
+    case 'L':
+        if (strcmp(value, "best") == 0)
+            command->level = UVHTTP_COMPRESS_BEST;
+        else if (read_number(value, false, 22, &number) && number > 0)
+            command->level = (int)number;
+        else
+            return refuse("level", value, "allowed are 1 to 22 and best");
+        return UVH_EXIT_OK;
+    case 'm':
+        return read_number(value, true, UINT64_MAX, &command->min_size)
+                   ? UVH_EXIT_OK
+                   : refuse("min-size", value, "allowed are bytes, with K, M or G behind them");
+    default:
+        if (!read_number(value, false, MOST_JOBS, &number) || number == 0)
+            return refuse("jobs", value, "allowed are 1 to 256");
+        command->jobs = (unsigned)number;
+        return UVH_EXIT_OK;
+    }
+}
+
+/* UVH_EXIT_OK with `*help` set when that was asked for. */
+static int read_options(struct command *command, int count, char **arguments, bool *help)
+{
+    static const struct option options[] = {
+        {"codings",  required_argument, NULL, 'c'},
+        {"level",    required_argument, NULL, 'L'},
+        {"min-size", required_argument, NULL, 'm'},
+        {"jobs",     required_argument, NULL, 'j'},
+        {"force",    no_argument,       NULL, 'f'},
+        {"dry-run",  no_argument,       NULL, 'n'},
+        {"remove",   no_argument,       NULL, 'R'},
+        {"quiet",    no_argument,       NULL, 'q'},
+        {"verbose",  no_argument,       NULL, 'v'},
+        {"help",     no_argument,       NULL, 'h'},
+        {NULL,       0,                 NULL, 0  },
+    };
+    int option, code = UVH_EXIT_OK;
+    while (code == UVH_EXIT_OK && (option = getopt_long(count, arguments, "j:fnqvh", options, NULL)) != -1) {
+        switch (option) {
+        case 'f':
+            command->force = true;
+            break;
+        case 'n':
+            command->dry_run = true;
+            break;
+        case 'R':
+            command->remove = true;
+            break;
+        case 'q':
+            command->quiet = true;
+            break;
+        case 'v':
+            command->verbose = true;
+            break;
+        case 'h':
+            *help = true;
+            return UVH_EXIT_OK;
+        case '?':
+            fputs("Try 'uvhttp precompress --help'.\n", stderr);
+            return UVH_EXIT_USAGE;
+        default:
+            code = read_value(command, option, optarg);
+            break;
+        }
+    }
+    if (code == UVH_EXIT_OK && count - optind != 1) {
+        fputs(count == optind ? "uvhttp precompress: which folder?"
+                              : "uvhttp precompress: one folder at a time",
+              stderr);
+        fputs("\nTry 'uvhttp precompress --help'.\n", stderr);
+        return UVH_EXIT_USAGE;
+    }
+    command->folder = arguments[optind];
+    return code;
+}
+
+int uvh_precompress_run(int count, char **arguments)
+{
+    char name[] = "uvhttp precompress";
+    char **words = calloc((size_t)count + 2, sizeof(*words)); /* as getopt wants them */
+    struct command command = {.codings = UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
+                              .level = UVHTTP_COMPRESS_BEST,
+                              .min_size = DEFAULT_MIN_SIZE};
+    bool help = false;
+    unsigned processors = uv_available_parallelism();
+    command.jobs = processors < MOST_JOBS ? processors : MOST_JOBS;
+    if (words == NULL) {
+        fputs("uvhttp precompress: out of memory\n", stderr);
+        return UVH_EXIT_FAILED;
+    }
+    words[0] = name;
+    memcpy(words + 1, arguments, (size_t)count * sizeof(*words));
+    int code = read_options(&command, count + 1, words, &help);
+    uvhttp_compress_t *probe = NULL;
+    if (help) {
+        uvh_precompress_help(stdout);
+    } else if (code == UVH_EXIT_OK && uvhttp_compress_new(&probe, NULL, NULL, 0) == UVHTTP_ENOTSUP) {
+        fputs("uvhttp precompress: this uvhttp was built without compression\n", stderr);
+        code = UVH_EXIT_FAILED;
+    } else if (code == UVH_EXIT_OK) {
+        code = run(&command);
+    }
+    uvhttp_compress_free(probe);
+    free(words);
+    return code;
+}
+
+void uvh_precompress_help(FILE *out)
+{
+    fputs("Usage: uvhttp precompress [OPTION]... DIR\n"
+          "\n"
+          "Makes compressed siblings of the files in DIR and below: style.css.br,\n"
+          "style.css.zst and style.css.gz beside style.css, which are sent to clients that\n"
+          "take them. A sibling that is at least as new as its file is left as it is; one\n"
+          "that would not be smaller is not made. Files of types that are compressed\n"
+          "already, hidden ones and symbolic links are passed over.\n"
+          "\n"
+          "      --codings LIST          of br, zstd, gzip (default: all)\n"
+          "      --level N               1 to 22, at most each coding's highest, or best\n"
+          "                              (default: best, which is br 11, zstd 19, gzip 9)\n"
+          "      --min-size SIZE         only files of at least so many bytes; K, M, G\n"
+          "                              (default: 1K)\n"
+          "  -j, --jobs N                at a time (default: the number of processors)\n"
+          "  -f, --force                 also where a sibling is new enough\n"
+          "      --remove                remove the siblings instead\n"
+          "  -n, --dry-run               only say what would be done\n"
+          "  -q, --quiet                 say nothing but errors\n"
+          "  -v, --verbose               name each sibling that is made or removed\n"
+          "  -h, --help                  this text\n",
+          out);
+}

@@ -1,0 +1,122 @@
+/* Filters: what changes the bytes of a body in pieces on their way out. What one makes goes through the next, and what the last one makes is one
+ * piece for the protocol, so nothing is sent while a filter is at work. Whether there is room is asked before, since a filter cannot take back
+ * what it has seen. Called by send_pieces.c, and for heartbeats by the connection. */
+#include <uvhttp/error.h>
+
+#include "base/bytes.h"
+#include "server/send.h"
+#include "server/server.h"
+
+struct uvhttp_filter_output {
+    struct uvh_bytes bytes;
+};
+
+int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter, uvhttp_release_cb release,
+                           void *arg)
+{
+    struct uvh_filter *made = NULL;
+    int err = UVHTTP_EINVAL;
+    if (filter != NULL && response->sending && response->body.source == UVH_BODY_PIECES) {
+        made = uvh_arena_alloc(response->arena, sizeof(*made));
+        err = UVHTTP_ENOMEM;
+    }
+    if (made == NULL) {
+        if (release != NULL)
+            release(arg);
+        return err;
+    }
+    *made = (struct uvh_filter){.filter = filter, .release = release, .arg = arg};
+    if (response->filters == NULL)
+        response->length_left = response->body.size;
+    response->body.size = UVHTTP_LENGTH_UNKNOWN;
+    struct uvh_filter **link = &response->filters;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = made;
+    return 0;
+}
+
+int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data, size_t size)
+{
+    return uvh_bytes_append(&output->bytes, data, size) == 0 ? 0 : UVHTTP_ENOMEM;
+}
+
+/* A piece, then what the event asks for. */
+static int ask(uvhttp_response_t *response, const struct uvh_filter *filter, uvhttp_filter_event_t event,
+               uvhttp_slice_t piece, uvhttp_filter_output_t *output)
+{
+    int err = 0;
+    if (piece.length > 0)
+        err = filter->filter(response, UVHTTP_FILTER_PIECE, piece.base, piece.length, output, filter->arg);
+    if (err == 0 && event != UVHTTP_FILTER_PIECE)
+        err = filter->filter(response, event, NULL, 0, output, filter->arg);
+    if (err == 0 && output->bytes.failed) /* whatever the filter made of that */
+        err = UVHTTP_ENOMEM;
+    return err <= 0 ? err : UVHTTP_EINVAL;
+}
+
+static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t event, uvhttp_slice_t piece,
+                       struct uvh_bytes *result)
+{
+    const uvhttp_allocator_t *allocator = exchange->worker->server->allocator;
+    int err = 0;
+    uvh_bytes_init(result, allocator, SIZE_MAX / 2);
+    for (struct uvh_filter *filter = exchange->response.filters; filter != NULL && err == 0;
+         filter = filter->next) {
+        uvhttp_filter_output_t output;
+        uvh_bytes_init(&output.bytes, allocator, SIZE_MAX / 2);
+        err = ask(&exchange->response, filter, event, piece, &output);
+        uvh_bytes_release(result);
+        *result = output.bytes;
+        piece = (uvhttp_slice_t){result->data, result->length};
+    }
+    return err;
+}
+
+/* The client must not take what came for the whole. */
+static int give_up(struct uvh_exchange *exchange, int err)
+{
+    uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: a filter of the answer: %s",
+                   uvhttp_request_path(&exchange->request), uvhttp_strerror(err));
+    exchange->protocol->abandon(exchange);
+    return err;
+}
+
+int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event, uvhttp_slice_t piece)
+{
+    uvhttp_response_t *response = &exchange->response;
+    struct uvh_bytes made;
+    if (exchange->request.head->method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(response->status) ||
+        response->status == 205)
+        return 0;
+    bool known = response->length_left != UVHTTP_LENGTH_UNKNOWN;
+    if (piece.length > response->length_left)
+        return UVHTTP_ELENGTH;
+    if (event == UVHTTP_FILTER_END && known && response->length_left > 0) {
+        exchange->protocol->abandon(exchange);
+        return UVHTTP_ELENGTH;
+    }
+    if (event != UVHTTP_FILTER_END && !exchange->protocol->has_room(exchange))
+        return UVHTTP_EFULL;
+    int err = run_filters(exchange, event, piece, &made);
+    if (err == 0 && made.length > 0)
+        err = exchange->protocol->write(exchange, (uvhttp_slice_t){made.data, made.length});
+    uvh_bytes_release(&made);
+    if (err == UVHTTP_EGONE)
+        return err;
+    if (err != 0)
+        return give_up(exchange, err);
+    if (known)
+        response->length_left -= piece.length;
+    return 0;
+}
+
+int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t piece)
+{
+    if (exchange->response.filters == NULL)
+        return exchange->protocol->write(exchange, piece);
+    uvh_exchange_hold(exchange);
+    int err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, piece);
+    uvh_exchange_let_go(exchange);
+    return err;
+}

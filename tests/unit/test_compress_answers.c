@@ -1,0 +1,729 @@
+/* Compressed answers on a server: which ones are, with which fields, that what comes can be undone, also when it leaves little by little; filters of a
+ * user's own; and every allocation failing in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp.h>
+
+#include "base/compiler.h"
+#include "codec/coding.h"
+#include "support/stage.h"
+
+#if UVHTTP_TESTS_COMPRESSION
+
+#include "support/undo_coding.h"
+
+enum { MOST = 4 << 20, PIECES = 40, PIECE = 1000, LARGE_PIECE = 100000 };
+
+static struct stage stage;
+static struct raw_client client;
+static struct raw_answer answer;
+static uvhttp_compress_t *compression;
+static uvhttp_prepared_t *prepared;
+static size_t offset;
+static int released, filtered, refused, drained;
+static char text[MOST]; /* what is sent begins it */
+
+static void count_release(void *arg)
+{
+    (void)arg;
+    released++;
+}
+
+/* Doubles every byte, and counts them in a trailer. */
+static int double_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                        size_t size, uvhttp_filter_output_t *output, void *arg)
+{
+    (void)arg;
+    filtered += (int)size;
+    if (event == UVHTTP_FILTER_END)
+        return uvhttp_response_add_trailer(response, "X-Filtered", "yes");
+    for (size_t i = 0; i < size; i++) {
+        char two[2] = {((const char *)data)[i], ((const char *)data)[i]};
+        int err = uvhttp_filter_output_append(output, two, 2);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static int set_doubling(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    return uvhttp_response_filter(response, double_bytes, count_release, arg);
+}
+
+struct source {
+    size_t left;
+    size_t sent;
+    size_t piece;
+};
+
+static int write_all(uvhttp_response_t *response, void *arg)
+{
+    struct source *source = arg;
+    while (source->left > 0) {
+        size_t size = source->left < source->piece ? source->left : source->piece;
+        int err = uvhttp_response_write(response, text + source->sent, size);
+        if (err == UVHTTP_EFULL) {
+            refused++;
+            return 0;
+        }
+        if (err != 0)
+            return err;
+        source->sent += size;
+        source->left -= size;
+    }
+    return uvhttp_response_end(response);
+}
+
+static int on_drain(uvhttp_response_t *response, void *arg)
+{
+    drained++;
+    return write_all(response, arg);
+}
+
+static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
+{
+    struct source *source = arg;
+    (void)response;
+    *length = source->left < size ? source->left : size;
+    memcpy(buffer, text + source->sent, *length);
+    source->sent += *length;
+    source->left -= *length;
+    return 0;
+}
+
+static int in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, size_t size, size_t piece,
+                     uint64_t length)
+{
+    struct source *source = uvhttp_request_allocate(request, sizeof(*source));
+    if (source == NULL)
+        return UVHTTP_ENOMEM;
+    *source = (struct source){size, 0, piece};
+    uvhttp_response_on_drain(response, on_drain, source);
+    int err = uvhttp_response_add_trailer(response, "X-Behind", "there");
+    if (err == 0)
+        err = uvhttp_response_begin(response, 200, "text/plain", length);
+    return err != 0 ? err : write_all(response, source);
+}
+
+static int pulled(uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    struct source *source = uvhttp_request_allocate(request, sizeof(*source));
+    if (source == NULL)
+        return UVHTTP_ENOMEM;
+    *source = (struct source){PIECES * PIECE, 0, 0};
+    return uvhttp_response_send_pulled(response, 200, "text/plain", PIECES * PIECE, pull, count_release,
+                                       source);
+}
+
+/* "name=value" of the query become fields. */
+static int set_queried_fields(uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    static const char *const names[] = {"ETag",          "Vary",          "Cache-Control", "Content-Encoding",
+                                        "Content-Range", "Accept-Ranges", "Repr-Digest"};
+    for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
+        const char *value = uvhttp_request_query(request, names[i]);
+        int err = value == NULL ? 0 : uvhttp_response_set_header(response, names[i], value);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *how = uvhttp_request_path(request) + 1;
+    const char *type = uvhttp_request_query(request, "type");
+    const char *number = uvhttp_request_query(request, "size");
+    const char *status = uvhttp_request_query(request, "status");
+    size_t size = number == NULL ? 5000 : (size_t)strtoul(number, NULL, 10);
+    (void)arg;
+    int err = set_queried_fields(request, response);
+    if (err != 0)
+        return err;
+    if (strcmp(how, "prepared") == 0)
+        uvhttp_response_use_prepared(response, prepared);
+    if (strcmp(how, "pieces") == 0)
+        return in_pieces(request, response, PIECES * PIECE, PIECE, UVHTTP_LENGTH_UNKNOWN);
+    if (strcmp(how, "known") == 0)
+        return in_pieces(request, response, PIECES * PIECE, PIECE, PIECES * PIECE);
+    if (strcmp(how, "large") == 0)
+        return in_pieces(request, response, sizeof(text), LARGE_PIECE, sizeof(text));
+    if (strcmp(how, "short") == 0)
+        return in_pieces(request, response, PIECES * PIECE, PIECE, PIECES * PIECE + 1);
+    if (strcmp(how, "long") == 0)
+        return in_pieces(request, response, PIECES * PIECE, PIECE, PIECES * PIECE - 1);
+    if (strcmp(how, "empty") == 0)
+        return in_pieces(request, response, 0, PIECE, UVHTTP_LENGTH_UNKNOWN);
+    if (strcmp(how, "pulled") == 0)
+        return pulled(request, response);
+    if (strcmp(how, "file") == 0)
+        return uvhttp_response_send_file(response, 200, UVHTTP_TESTS_DIR "/unit/test_compress_answers.c");
+    if (strcmp(how, "twice") == 0) {
+        err = uvhttp_response_on_send(response, set_doubling, NULL);
+        return err != 0 ? err : in_pieces(request, response, 2000, 100, 2000);
+    }
+    if (strcmp(how, "doubled") == 0) {
+        err = uvhttp_response_on_send(response, set_doubling, NULL);
+        return err != 0 ? err : in_pieces(request, response, 3, 1, 3);
+    }
+    return uvhttp_response_send(response, status == NULL ? 200 : (int)strtol(status, NULL, 10),
+                                type == NULL ? "application/json" : type, text, size);
+}
+
+/* The one who waits for the second event. */
+static uvhttp_response_t *events;
+
+static int send_event(const char *data)
+{
+    return uvhttp_response_send_event(events, &(uvhttp_sse_event_t){
+                                                  .data = {data, strlen(data)}
+    });
+}
+
+static int begin_events(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    events = response;
+    int err = uvhttp_response_begin_events(response);
+    return err != 0 ? err : send_event("one");
+}
+
+static int begin_slow(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    events = response;
+    int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    return err != 0 ? err : uvhttp_response_write(response, "first", 5);
+}
+
+/* NULL when memory ran out. */
+static bool begin_site(const uvhttp_compress_config_t *config)
+{
+    if (stage_new_server(&stage) == NULL || uvhttp_compress_new(&compression, config, NULL, 0) != 0 ||
+        uvhttp_server_use(stage.server, uvhttp_compress_handle_request, compression) != 0 ||
+        uvhttp_server_route(stage.server, NULL, "/events", begin_events, NULL) != 0 ||
+        uvhttp_server_route(stage.server, NULL, "/slow", begin_slow, NULL) != 0 ||
+        uvhttp_server_route(stage.server, NULL, "/:how", answer_as_told, NULL) != 0)
+        return false;
+    offset = 0;
+    released = filtered = refused = drained = 0;
+    return true;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = "{\"name\": \"value\", \"more\": [1, 2, 3]}, \n"[(i + i / 1000) % 38];
+    prepared = uvhttp_prepared_new(NULL);
+    assert_int_equal(uvhttp_prepared_add(prepared, "ETag", "\"prepared\""), 0);
+    stage_begin(&stage);
+    assert_true(begin_site(NULL));
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    uvhttp_compress_free(compression);
+    uvhttp_prepared_free(prepared);
+    compression = NULL;
+    return 0;
+}
+
+static int ask(const char *method, const char *target, const char *accept)
+{
+    char request[512];
+    snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s%s\r\n\r\n", method, target,
+             accept == NULL ? "X-None: " : "Accept-Encoding: ", accept == NULL ? "" : accept);
+    raw_client_send_text(&client, request);
+    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+        raw_client_step(&client, 1 << 20);
+        if (raw_client_answer(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
+            return answer.status;
+        stage_turn(&stage);
+    }
+    fail_msg("no answer to %s", target);
+    return 0;
+}
+
+static const char *field(const char *name)
+{
+    static char value[256];
+    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+}
+
+static void assert_field(const char *name, const char *value)
+{
+    const char *found = field(name);
+    if ((found == NULL) != (value == NULL) || (value != NULL && strcmp(found, value) != 0))
+        fail_msg("%s: %s instead of %s", name, found == NULL ? "(none)" : found,
+                 value == NULL ? "(none)" : value);
+}
+
+static void assert_coded(const char *name, size_t size)
+{
+    static char out[MOST + 1];
+    assert_field("Content-Encoding", name);
+    int coding = uvh_coding_find((uvhttp_slice_t){name, strlen(name)});
+    assert_true(answer.body_length < size || size < 100);
+    assert_int_equal(
+        undo_coding((enum uvh_coding)coding, answer.body, answer.body_length, out, sizeof(out), true), size);
+    assert_memory_equal(out, text, size);
+}
+
+static void assert_plain(size_t size)
+{
+    assert_field("Content-Encoding", NULL);
+    assert_int_equal(answer.body_length, size);
+    assert_memory_equal(answer.body, text, size);
+}
+
+static void each_coding_in_each_way(void **state)
+{
+    static const struct {
+        const char *target;
+        size_t size;
+    } ways[] = {
+        {"/once",              5000          },
+        {"/once?size=1000000", 1000000       },
+        {"/pieces",            PIECES * PIECE},
+        {"/known",             PIECES * PIECE},
+        {"/pulled",            PIECES * PIECE},
+        {"/empty",             0             },
+        {"/large",             MOST          },
+    };
+    static const char *const names[] = {"gzip", "br", "zstd"};
+    (void)state;
+    for (size_t w = 0; w < UVH_COUNT_OF(ways); w++) {
+        for (size_t n = 0; n < UVH_COUNT_OF(names); n++) {
+            assert_int_equal(ask("GET", ways[w].target, names[n]), 200);
+            assert_coded(names[n], ways[w].size);
+            assert_field("Vary", "Accept-Encoding");
+            bool once = strstr(ways[w].target, "once") != NULL;
+            assert_true((field("Content-Length") != NULL) == once);
+            assert_true((field("Transfer-Encoding") != NULL) == !once);
+        }
+        assert_int_equal(ask("GET", ways[w].target, NULL), 200);
+        assert_plain(ways[w].size);
+        assert_field("Vary", "Accept-Encoding"); /* it could have been */
+    }
+    assert_int_equal(released, 4); /* pulled */
+}
+
+static void what_is_left_as_it_is(void **state)
+{
+    static const struct {
+        const char *target;
+        const char *vary;
+    } rows[] = {
+        {"/once?size=1023",                                    NULL             }, /* too small */
+        {"/once?size=1048577",                                 NULL             }, /* too large for the loop */
+        {"/once?type=image/png",                               NULL             },
+        {"/once?type=application/zip",                         NULL             },
+        {"/once?Content-Encoding=x",                           NULL             },
+        {"/once?Accept-Ranges=bytes",                          NULL             },
+        {"/once?Repr-Digest=x",                                NULL             },
+        {"/once?Cache-Control=max-age%3D1,%20No-Transform",    NULL             },
+        {"/once?status=206&Content-Range=bytes%200-4999/5000", NULL             },
+        {"/once?status=200&Content-Range=bytes%200-4999/5000", NULL             },
+        {"/prepared",                                          NULL             },
+        {"/once?status=204",                                   NULL             },
+        {"/once?status=205",                                   NULL             },
+        {"/once?status=304",                                   "Accept-Encoding"}, /* as the 200 has */
+        {"/once?status=304&Content-Encoding=br",               NULL             },
+        {"/file",                                              NULL             },
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        ask("GET", rows[i].target, "gzip, br, zstd");
+        const char *coding = field("Content-Encoding");
+        if (coding != NULL && strstr(rows[i].target, "Content-Encoding") == NULL)
+            fail_msg("%s: %s", rows[i].target, coding);
+        assert_field("Vary", rows[i].vary);
+    }
+    ask("GET", "/once", "identity");
+    assert_plain(5000);
+    ask("GET", "/once", "gzip;q=0, br;q=0, *;q=0");
+    assert_plain(5000);
+}
+
+static void the_fields_tell_of_it(void **state)
+{
+    (void)state;
+    ask("GET", "/once?ETag=%22a%22&Vary=Accept", "gzip");
+    assert_coded("gzip", 5000);
+    assert_field("ETag", "W/\"a\"");
+    assert_non_null(strstr(answer.head, "Vary: Accept\r\n"));
+    assert_non_null(strstr(answer.head, "Vary: Accept-Encoding\r\n"));
+    ask("GET", "/once?ETag=W/%22a%22&Vary=origin,%20accept-ENCODING", "gzip");
+    assert_field("ETag", "W/\"a\"");
+    assert_field("Vary", "origin, accept-ENCODING");
+    ask("GET", "/once?ETag=%22a%22&Vary=*", NULL);
+    assert_field("ETag", "\"a\"");
+    assert_field("Vary", "*");
+    ask("GET", "/pieces?ETag=%22a%22", "br");
+    assert_field("ETag", "W/\"a\"");
+    assert_coded("br", PIECES * PIECE);
+    ask("GET", "/once?type=Text/HTML;%20charset=utf-8", "br");
+    assert_coded("br", 5000);
+    ask("GET", "/once?type=application/problem%2BJSON&status=404", "zstd");
+    assert_coded("zstd", 5000);
+}
+
+static void head_says_what_get_would(void **state)
+{
+    (void)state;
+    char length[32];
+    ask("GET", "/once", "gzip");
+    snprintf(length, sizeof(length), "%zu", answer.body_length);
+    ask("HEAD", "/once", "gzip");
+    assert_field("Content-Length", length);
+    assert_field("Content-Encoding", "gzip");
+    ask("HEAD", "/once?size=0", "gzip"); /* the handler leaves it out */
+    assert_field("Content-Encoding", NULL);
+    assert_field("Vary", "Accept-Encoding");
+    ask("HEAD", "/known", "gzip");
+    assert_field("Content-Encoding", "gzip");
+    assert_field("Content-Length", NULL);
+    ask("HEAD", "/pulled", "gzip");
+    assert_field("Content-Encoding", "gzip");
+    ask("GET", "/once", "gzip"); /* nothing of it came behind a head */
+    assert_coded("gzip", 5000);
+}
+
+/* Drives until so many bytes of the coded body undo to `wanted`. */
+static void await_plain(const char *wanted)
+{
+    char out[4096];
+    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+        raw_client_step(&client, 1 << 20);
+        stage_turn(&stage);
+        char coded[4096];
+        size_t length = 0;
+        const char *at = client.received > 0 ? memmem(client.data, client.received, "\r\n\r\n", 4) : NULL;
+        const char *end = client.data + client.received;
+        while (at != NULL && (at = memmem(at, (size_t)(end - at), "\r\n", 2)) != NULL && end - at > 4) {
+            char *behind;
+            if (at[2] == '\r') /* the empty line behind the head */
+                at += 2;
+            size_t size = (size_t)strtoul(at + 2, &behind, 16);
+            if (behind + 2 + size + 2 > end)
+                break;
+            memcpy(coded + length, behind + 2, size);
+            length += size;
+            at = behind + 2 + size;
+        }
+        size_t made = length == 0 ? 0 : undo_coding(UVH_CODING_GZIP, coded, length, out, sizeof(out), false);
+        if (made == strlen(wanted) && memcmp(out, wanted, made) == 0)
+            return;
+    }
+    fail_msg("'%s' did not come", wanted);
+}
+
+static void every_event_leaves_at_once(void **state)
+{
+    (void)state;
+    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    await_plain("data: one\n\n");
+    assert_int_equal(send_event("two"), 0);
+    await_plain("data: one\n\ndata: two\n\n");
+    assert_int_equal(uvhttp_response_end(events), 0);
+}
+
+static void what_was_written_leaves_when_it_is_flushed(void **state)
+{
+    (void)state;
+    raw_client_send_text(&client, "GET /slow HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    for (int i = 0; i < 5; i++) {
+        stage_turn(&stage);
+        raw_client_step(&client, 1 << 20);
+    }
+    assert_int_equal(uvhttp_response_flush(events), 0);
+    await_plain("first");
+    assert_int_equal(uvhttp_response_flush(events), 0);
+    assert_int_equal(uvhttp_response_write(events, "second", 6), 0);
+    assert_int_equal(uvhttp_response_flush(events), 0);
+    await_plain("firstsecond");
+    assert_int_equal(uvhttp_response_end(events), 0);
+}
+
+static void the_client_may_go(void **state)
+{
+    (void)state;
+    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br\r\n\r\n");
+    for (int i = 0; i < 5; i++)
+        stage_turn(&stage);
+    raw_client_close(&client, true);
+    for (int i = 0; i < 5; i++)
+        stage_turn(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    ask("GET", "/known", "br");
+    assert_coded("br", PIECES * PIECE);
+}
+
+static void a_length_that_was_announced_has_to_come(void **state)
+{
+    static const char *const targets[] = {"/short", "/long"};
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
+        char request[128];
+        snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n",
+                 targets[i]);
+        raw_client_send_text(&client, request);
+        stage_drive_to_end(&stage, &client, 1 << 20);
+        assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5)); /* no end that looks like one */
+        assert_string_equal(stage.last_error[0] != '\0' ? "logged" : "", "logged");
+        raw_client_close(&client, false);
+        raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+        stage.last_error[0] = '\0';
+    }
+}
+
+/* A client that does not read: the pieces are refused, none is lost, and what filters have seen is not refused any more. */
+static void back_pressure(void **state)
+{
+    (void)state;
+    static char noise[MOST];
+    for (size_t i = 0; i < sizeof(noise); i++)
+        noise[i] = (char)((i * 2654435761u) >> 13 ^ (i >> 3));
+    memcpy(text, noise, sizeof(text)); /* so that much is left of it */
+    stage_shrink_send_buffer(&stage, 4096);
+    raw_client_close(&client, false);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 4096);
+    assert_int_equal(ask("GET", "/large", "gzip"), 200);
+    assert_coded("gzip", sizeof(text));
+    assert_true(refused > 0);
+    assert_int_equal(refused, drained);
+}
+
+static void a_filter_of_ones_own(void **state)
+{
+    (void)state;
+    memcpy(text, "abc", 3);
+    ask("GET", "/doubled", NULL);
+    assert_int_equal(answer.body_length, 6);
+    assert_memory_equal(answer.body, "aabbcc", 6);
+    assert_non_null(memmem(client.data, client.received, "X-Behind: there\r\nX-Filtered: yes\r\n", 34));
+    assert_int_equal(filtered, 3);
+    assert_int_equal(released, 1);
+    ask("HEAD", "/doubled", NULL);
+    assert_int_equal(filtered, 3);
+    assert_int_equal(released, 2);
+    /* Its turn is before what was set before it: the compression gets what it makes. */
+    static char plain[5000];
+    ask("GET", "/twice", "gzip");
+    assert_int_equal(released, 3);
+    assert_field("Content-Encoding", "gzip");
+    assert_int_equal(
+        undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, plain, sizeof(plain), true), 4000);
+    for (size_t i = 0; i < 4000; i++)
+        assert_int_equal(plain[i], text[i / 2]);
+}
+
+static void options_are_checked(void **state)
+{
+    static const struct {
+        uvhttp_compress_config_t config;
+        const char *message;
+    } rows[] = {
+        {{.gzip_level = 10},           "gzip_level is 10; allowed are 0 to 9, and -1 for the best"          },
+        {{.zstd_level = -2},           "zstd_level is -2; allowed are 0 to 22, and -1 for the best"         },
+        {{.brotli_level = 12},         "brotli_level is 12; allowed are 0 to 11, and -1 for the best"       },
+        {{.codings = 1},               "codings is 1; allowed are 0 to 0 (a sum of uvhttp_coding_t)"        },
+        {{.min_size = SIZE_MAX},       "min_size is 18446744073709551615; allowed are 0 to 1073741824 bytes"},
+        {{.types = "text/html, text"},
+         "types is \"text\"; allowed are media types (type/subtype), type/*, +suffix and */*"               },
+        {{.types = "te*t/html"},
+         "types is \"te*t/html\"; allowed are media types (type/subtype), type/*, +suffix and */*"          },
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        char message[256];
+        uvhttp_compress_t *made;
+        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, message, sizeof(message)),
+                         UVHTTP_ECONFIG);
+        assert_null(made);
+        assert_string_equal(message, rows[i].message);
+        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, NULL, 0), UVHTTP_ECONFIG);
+    }
+    uvhttp_compress_free(NULL);
+}
+
+static void options_are_obeyed(void **state)
+{
+    (void)state;
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    uvhttp_compress_free(compression);
+    stage_begin(&stage);
+    assert_true(begin_site(&(uvhttp_compress_config_t){.min_size = 1,
+                                                       .max_size = 4000,
+                                                       .types = "image/*, +json text/css",
+                                                       .codings = UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
+                                                       .zstd_level = UVHTTP_COMPRESS_BEST}));
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    ask("GET", "/once?size=200&type=image/x-any", "gzip, br, zstd");
+    assert_coded("zstd", 200);
+    ask("GET", "/once?size=4000&type=text/css", "gzip, br");
+    assert_coded("gzip", 4000);
+    ask("GET", "/once?size=4000&type=a/b%2Bjson", "br");
+    assert_plain(4000);
+    ask("GET", "/once?size=4001&type=text/css", "gzip");
+    assert_plain(4001);
+    ask("GET", "/once?size=4000", "gzip"); /* application/json is not in that list */
+    assert_plain(4000);
+    ask("GET", "/once?size=1&type=text/css", "gzip"); /* not smaller */
+    assert_plain(1);
+    assert_field("Vary", "Accept-Encoding");
+}
+
+static void bytes_and_files(void **state)
+{
+    (void)state;
+    void *out;
+    size_t size;
+    struct fault_heap heap;
+    fault_heap_init(&heap);
+    assert_int_equal(uvhttp_compress_bytes(&heap.allocator, UVHTTP_CODING_BROTLI, UVHTTP_COMPRESS_BEST, text,
+                                           5000, 4999, &out, &size),
+                     0);
+    static char plain[6000];
+    assert_int_equal(undo_coding(UVH_CODING_BROTLI, out, size, plain, sizeof(plain), true), 5000);
+    assert_memory_equal(plain, text, 5000);
+    uvhttp_compress_release(&heap.allocator, out);
+    assert_int_equal(heap.live, 0);
+    assert_int_equal(uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, text, 5000, 20, &out, &size),
+                     UVHTTP_ETOOLARGE);
+    assert_null(out);
+    assert_int_equal(uvhttp_compress_bytes(NULL, (uvhttp_coding_t)6, 1, text, 5000, 5000, &out, &size),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 10, text, 5000, 5000, &out, &size),
+                     UVHTTP_EINVAL);
+    uvhttp_compress_release(NULL, NULL);
+    assert_true(uvhttp_compress_suits_file("a/b.css"));
+    assert_true(uvhttp_compress_suits_file("data.JSON"));
+    assert_true(uvhttp_compress_suits_file("mark.svg"));
+    assert_false(uvhttp_compress_suits_file("a.png"));
+    assert_false(uvhttp_compress_suits_file("a.css.gz"));
+    assert_false(uvhttp_compress_suits_file("css"));
+}
+
+/* Whatever fails, the client gets the answer, coded or not, an error, or an end that looks like none; and nothing is left behind. */
+static void every_allocation_fails_once(void **state)
+{
+    static const char *const targets[] = {"/once", "/known", "/events"};
+    (void)state;
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    uvhttp_compress_free(compression);
+    for (size_t t = 0; t < UVH_COUNT_OF(targets); t++) {
+        for (int coding = UVH_CODING_GZIP; coding < UVH_CODING_COUNT; coding++) {
+            bool failed = true;
+            for (size_t n = 1; failed; n++) {
+                assert_true(n < 500);
+                stage_begin(&stage);
+                uvhttp_compress_config_t config = {.allocator = &stage.heap.allocator};
+                assert_true(begin_site(&config));
+                stage_listen(&stage);
+                raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+                fault_heap_arm(&stage.heap, n, n % 2 == 0);
+                char request[128];
+                snprintf(request, sizeof(request),
+                         "GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAccept-Encoding: %s\r\n\r\n",
+                         targets[t], uvh_coding_name((enum uvh_coding)coding));
+                raw_client_send_text(&client, request);
+                events = NULL;
+                if (t == 2) {
+                    for (int i = 0; i < 10; i++) {
+                        raw_client_step(&client, 1 << 20);
+                        stage_turn(&stage);
+                    }
+                    failed = stage.heap.failures > 0;
+                } else {
+                    stage_drive_to_end(&stage, &client, 1 << 20);
+                    failed = stage.heap.failures > 0;
+                    if (!failed) {
+                        assert_true(raw_client_answer(&client, &offset, false, &answer));
+                        assert_coded(uvh_coding_name((enum uvh_coding)coding),
+                                     t == 0 ? 5000 : PIECES * PIECE);
+                    }
+                }
+                fault_heap_arm(&stage.heap, 0, false);
+                raw_client_close(&client, true);
+                for (int i = 0; i < 5; i++)
+                    stage_turn(&stage);
+                uvhttp_server_free(stage.server);
+                stage.server = NULL;
+                uvhttp_compress_free(compression);
+                compression = NULL;
+                stage_end(&stage);
+            }
+        }
+    }
+    uvhttp_prepared_free(prepared); /* for what tears down */
+    set_up(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_coding_in_each_way),
+        TEST(what_is_left_as_it_is),
+        TEST(the_fields_tell_of_it),
+        TEST(head_says_what_get_would),
+        TEST(every_event_leaves_at_once),
+        TEST(what_was_written_leaves_when_it_is_flushed),
+        TEST(the_client_may_go),
+        TEST(a_length_that_was_announced_has_to_come),
+        TEST(back_pressure),
+        TEST(a_filter_of_ones_own),
+        cmocka_unit_test(options_are_checked),
+        TEST(options_are_obeyed),
+        TEST(bytes_and_files),
+        TEST(every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+static void not_in_this_build(void **state)
+{
+    (void)state;
+    uvhttp_compress_t *compression;
+    void *out;
+    size_t size;
+    assert_int_equal(uvhttp_compress_new(&compression, NULL, NULL, 0), UVHTTP_ENOTSUP);
+    assert_null(compression);
+    assert_int_equal(uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 0, "a", 1, 100, &out, &size),
+                     UVHTTP_ENOTSUP);
+    assert_null(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(not_in_this_build)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif

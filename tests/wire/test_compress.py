@@ -1,0 +1,90 @@
+"""Compressed answers, by clients that know nothing of uvhttp: the example `compressed`, asked by curl, aiohttp, httpx and Node."""
+
+import asyncio
+import gzip
+import json
+import subprocess
+
+import aiohttp
+import httpx
+import pytest
+
+from program import Program, clean_environment
+from wire_server import SAFETY_TIMEOUT
+
+ITEMS = [{"id": i, "name": f"item {i}"} for i in range(200)]
+TABLE = "".join(f"{i},{i * i},{i * i * i}\n" for i in range(1, 1001))
+EVENTS = "".join(f"data: number {i}\n\n" for i in (1, 2, 3))
+
+
+@pytest.fixture(scope="module")
+def site():
+    program = Program("compressed", "0")
+    yield f"http://127.0.0.1:{program.port}"
+    assert program.stop() == 0, program.log()
+
+
+def command(*words, data=None):
+    done = subprocess.run(words, input=data, capture_output=True, timeout=SAFETY_TIMEOUT, env=clean_environment({"no_proxy": "*"}))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# How to undo each coding by a program of its own.
+UNDONE = {"gzip": gzip.decompress, "br": lambda data: command("brotli", "-dc", data=data), "zstd": lambda data: command("zstd", "-dc", data=data)}
+
+
+@pytest.mark.parametrize("coding", sorted(UNDONE))
+@pytest.mark.parametrize("path", ["/items", "/table", "/numbers"])
+def test_each_coding_is_undone_by_its_own_program(site, path, coding):
+    raw = command("curl", "-sS", "-H", f"Accept-Encoding: {coding}", f"{site}{path}")
+    text = UNDONE[coding](raw).decode()
+    if path == "/items":
+        assert json.loads(text) == ITEMS
+    else:
+        assert text == (TABLE if path == "/table" else EVENTS)
+    if path != "/numbers":
+        assert len(raw) < len(text) * 0.6
+        plain = command("curl", "-sS", f"{site}{path}").decode()
+        assert plain == text
+
+
+def test_curl(site):
+    head, body = command("curl", "-sS", "--compressed", "-D", "-", f"{site}/items").decode().replace("\r", "").split("\n\n", 1)
+    assert "\nContent-Encoding: " in head and '\nETag: W/"items-1"' in head and "\nVary: Accept-Encoding" in head
+    assert json.loads(body) == ITEMS
+
+
+def test_httpx(site):
+    with httpx.Client(trust_env=False) as client:
+        answers = [client.get(f"{site}{path}", headers={"Accept-Encoding": "gzip"}) for path in ("/items", "/table", "/numbers")]
+        assert [answer.headers["Content-Encoding"] for answer in answers] == ["gzip"] * 3
+        assert answers[0].json() == ITEMS and answers[1].text == TABLE and answers[2].text == EVENTS
+        plain = client.get(f"{site}/items", headers={"Accept-Encoding": "identity"})
+        assert "Content-Encoding" not in plain.headers and plain.headers["ETag"] == '"items-1"'
+        head = client.head(f"{site}/items", headers={"Accept-Encoding": "gzip"})
+        assert head.headers["Content-Length"] == answers[0].headers["Content-Length"]
+
+
+def test_aiohttp(site):
+    async def ask():
+        async with aiohttp.ClientSession(headers={"Accept-Encoding": "gzip"}) as session:
+            async with session.get(f"{site}/table") as answer:
+                assert answer.headers["Content-Encoding"] == "gzip" and answer.headers["Transfer-Encoding"] == "chunked"
+                assert await answer.text() == TABLE
+            async with session.get(f"{site}/items") as answer:
+                assert await answer.json() == ITEMS
+
+    asyncio.run(ask())
+
+
+def test_node(site):
+    script = f"""(async () => {{
+        for (const path of ['/items', '/table', '/numbers']) {{
+            const answer = await fetch('{site}' + path, {{headers: {{'Accept-Encoding': 'gzip, deflate, br'}}}})
+            console.log(answer.headers.get('content-encoding'), (await answer.text()).length)
+        }}
+    }})()"""
+    lines = command("node", "-e", script).decode().split("\n")
+    items = len("[" + ",\n ".join(f'{{"id": {i}, "name": "item {i}"}}' for i in range(200)) + "]\n")
+    assert lines[:3] == [f"br {items}", f"br {len(TABLE)}", f"br {len(EVENTS)}"]

@@ -1,0 +1,265 @@
+"""`uvhttp precompress`: what it makes can be undone, what it leaves alone, and what it says when something goes wrong."""
+
+import gzip
+import os
+import pathlib
+import pty
+import random
+import re
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from program import clean_environment, run
+from wire_server import SAFETY_TIMEOUT, built
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = "".join(f"<p class=\"line\">line {i} of a text</p>\n" for i in range(400)).encode()
+SUFFIXES = {".br", ".gz", ".zst"}
+
+
+def undone(path):
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes())
+    command = ["brotli", "-dc", path] if path.suffix == ".br" else ["zstd", "-qdc", path]
+    return subprocess.run(command, capture_output=True, check=True, timeout=SAFETY_TIMEOUT).stdout
+
+
+@pytest.fixture
+def site(tmp_path):
+    folder = tmp_path / "site"
+    (folder / "css/deep").mkdir(parents=True)
+    for name in ("index.html", "css/style.css", "css/deep/app.js", "a name with spaces.txt", "grüße.svg"):
+        (folder / name).write_bytes(name.encode() + TEXT)
+    (folder / "small.txt").write_bytes(b"x" * 1023)
+    (folder / "photo.jpg").write_bytes(TEXT)
+    (folder / "done.js.gz").write_bytes(TEXT)
+    (folder / ".hidden.txt").write_bytes(TEXT)
+    (folder / ".git").mkdir()
+    (folder / ".git/config.txt").write_bytes(TEXT)
+    return folder
+
+
+def listing(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+SOURCES = {"index.html", "css/style.css", "css/deep/app.js", "a name with spaces.txt", "grüße.svg"}
+
+
+def siblings(*names):
+    return {name + suffix for name in (names or SOURCES) for suffix in SUFFIXES}
+
+
+def precompress(*arguments, code=0, **more):
+    done = run("uvhttp", "precompress", *arguments, **more)
+    assert done.returncode == code, done
+    return done
+
+
+def test_what_it_makes_can_be_undone_and_is_as_new_as_its_source(site):
+    os.utime(site / "index.html", ns=(1, 1_600_000_000_123_456_789))
+    os.chmod(site / "index.html", 0o640)
+    before = listing(site)
+    done = precompress(site)
+    assert done.stderr == ""
+    assert done.stdout.startswith("5 files: 15 made, 0 up to date, 0 not smaller, 0 failed; those made have ")
+    assert listing(site) == before | siblings()
+    for name in siblings():
+        path = site / name
+        source = path.with_suffix("")
+        assert undone(path) == source.read_bytes()
+        assert path.stat().st_size < source.stat().st_size
+        assert path.stat().st_mtime_ns == source.stat().st_mtime_ns
+        assert path.stat().st_mode == source.stat().st_mode
+    assert stat.S_IMODE((site / "index.html.br").stat().st_mode) == 0o640
+
+
+def test_the_same_bytes_on_every_machine(site, tmp_path):
+    precompress(site)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "index.html").write_bytes((site / "index.html").read_bytes())
+    os.utime(other / "index.html", ns=(0, 0))
+    precompress("-j", 1, other)
+    for suffix in SUFFIXES:
+        assert (other / f"index.html{suffix}").read_bytes() == (site / f"index.html{suffix}").read_bytes()
+
+
+def test_only_what_is_old_is_made_again(site):
+    precompress(site)
+    assert "0 made, 15 up to date" in precompress(site).stdout
+    old = (site / "index.html.br").stat()
+    (site / "index.html").write_bytes(b"new" + TEXT)
+    os.utime(site / "index.html", ns=(0, old.st_mtime_ns + 1)) # the shortest time there is
+    assert "3 made, 12 up to date" in precompress(site).stdout
+    assert undone(site / "index.html.br") == b"new" + TEXT
+    # A newer sibling, made by whomever, counts.
+    os.utime(site / "index.html.gz", ns=(0, old.st_mtime_ns + 10**10))
+    (site / "index.html.gz").write_bytes(b"by somebody else")
+    assert "0 made, 15 up to date" in precompress(site).stdout
+    assert (site / "index.html.gz").read_bytes() == b"by somebody else"
+    assert "15 made, 0 up to date" in precompress("--force", site).stdout
+    assert undone(site / "index.html.gz") == b"new" + TEXT
+
+
+def test_what_would_not_be_smaller_is_not_there(site):
+    (site / "noise.txt").write_bytes(random.Random(1).randbytes(5000))
+    (site / "noise.txt.gz").write_bytes(b"old")
+    os.utime(site / "noise.txt.gz", ns=(0, 0))
+    assert "15 made, 0 up to date, 3 not smaller" in precompress(site).stdout
+    assert not {name for name in listing(site) if name.startswith("noise.txt.")}
+
+
+def test_options(site):
+    (site / "index.html").write_bytes((ROOT / "docs/architecture.md").read_bytes())
+    precompress("--codings", "gzip,br", site)
+    assert {name for name in listing(site) if name.endswith(".zst")} == set()
+    assert gzip.decompress((site / "index.html.gz").read_bytes())
+    best = (site / "index.html.gz").stat().st_size
+    precompress("--codings=gzip", "--level=1", "-f", site)
+    assert (site / "index.html.gz").stat().st_size > best
+    assert (site / "small.txt.gz").exists() is False
+    precompress("--min-size", "1023", site)
+    assert (site / "small.txt.gz").exists()
+    verbose = precompress("-v", "-f", "--codings", "br", site).stdout.split("\n")
+    assert len(verbose) == 7 and any(line.startswith("made css/style.css.br: ") for line in verbose)
+    assert precompress("-q", "-f", site).stdout == ""
+
+
+def test_a_dry_run_changes_nothing(site):
+    before = listing(site)
+    done = precompress("-n", site)
+    assert "would make index.html.br\n" in done.stdout and "5 files: 15 to make" in done.stdout
+    assert listing(site) == before
+    precompress(site)
+    made = listing(site)
+    done = precompress("--remove", "--dry-run", site)
+    assert "would remove index.html.br\n" in done.stdout and listing(site) == made
+
+
+def test_remove(site):
+    before = listing(site)
+    precompress(site)
+    assert precompress("--remove", "--codings=br", site).stdout == "5 files: 5 removed\n"
+    assert precompress("--remove", site).stdout == "5 files: 10 removed\n"
+    assert listing(site) == before
+
+
+def test_nothing_is_reached_through_a_link(site, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_bytes(TEXT)
+    (site / "folder").symlink_to(outside)
+    (site / "file.txt").symlink_to(outside / "secret.txt")
+    # A link in a sibling's place is replaced, not followed.
+    (site / "index.html.br").symlink_to(outside / "secret.txt")
+    precompress(site)
+    assert listing(outside) == {"secret.txt"} and (outside / "secret.txt").read_bytes() == TEXT
+    assert not (site / "index.html.br").is_symlink() and undone(site / "index.html.br") == (site / "index.html").read_bytes()
+    assert not (site / "file.txt.br").exists()
+    # The folder itself may be named by a link.
+    (tmp_path / "link").symlink_to(site)
+    assert "15 up to date" in precompress(tmp_path / "link").stdout
+    (site / "style.css").write_bytes(TEXT)
+    (site / "style.css.gz").symlink_to(outside / "secret.txt")
+    assert precompress("--remove", site).stdout.endswith(" 15 removed\n")
+    assert (site / "style.css.gz").is_symlink() and (outside / "secret.txt").exists()
+
+
+def test_special_files_do_not_hang_it(site):
+    os.mkfifo(site / "pipe.txt")
+    (site / "folder.txt").mkdir()
+    (site / "index.html.br").mkdir()
+    done = precompress(site, code=1)
+    assert "index.html.br: Is a directory" in done.stderr and "14 made" in done.stdout and "1 failed" in done.stdout
+    assert not [name for name in listing(site) if name.endswith(".part")]
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "which folder?"),
+    (["a", "b"], "one folder at a time"),
+    (["--codings", "deflate", "."], "--codings is 'deflate'"),
+    (["--codings", "", "."], "--codings is ''"),
+    (["--codings", "br,,gzip", "."], "--codings is 'br,,gzip'"),
+    (["--level", "0", "."], "--level is '0'"),
+    (["--level", "23", "."], "--level is '23'"),
+    (["--level", "-1", "."], "--level is '-1'"),
+    (["--min-size", "1X", "."], "--min-size is '1X'"),
+    (["--min-size", "99999999999999999999", "."], "--min-size is '99999999999999999999'"),
+    (["-j", "0", "."], "--jobs is '0'"),
+    (["-j", "257", "."], "--jobs is '257'"),
+    (["--nonsense", "."], "--nonsense"),
+])
+def test_wrong_usage(arguments, message):
+    done = precompress(*arguments, code=2)
+    assert message in done.stderr and "uvhttp precompress --help" in done.stderr and done.stdout == ""
+
+
+def test_a_folder_that_is_none(tmp_path):
+    assert "nowhere: No such file or directory" in precompress(tmp_path / "nowhere", code=1).stderr
+    (tmp_path / "file").write_bytes(b"")
+    assert "file: Not a directory" in precompress(tmp_path / "file", code=1).stderr
+    assert precompress(tmp_path).stdout.startswith("0 files: 0 made")
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(site):
+    before = listing(site)
+    # A limit of the size of files stands for the disk: siblings have some 150 bytes and more.
+    done = subprocess.run(["sh", "-c", 'ulimit -f 0; exec "$0" precompress "$1"', built("uvhttp"), site], capture_output=True, text=True,
+                          env=clean_environment(), timeout=SAFETY_TIMEOUT)
+    assert done.returncode == 1, done
+    assert done.stderr.count(": File too large\n") == 15
+    assert listing(site) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
+def test_what_may_not_be_read_is_told(site):
+    (site / "index.html").chmod(0)
+    (site / "css").chmod(0)
+    done = precompress(site, code=1)
+    assert "index.html.br: Permission denied" in done.stderr and "css: Permission denied" in done.stderr
+
+
+def test_an_interrupt_leaves_whole_files(site):
+    noise = random.Random(2)
+    words = [bytes(noise.choices(range(97, 123), k=noise.randint(2, 9))) for _ in range(5000)]
+    for i in range(40):
+        (site / f"large{i}.txt").write_bytes(b" ".join(noise.choices(words, k=40000)))
+    process = subprocess.Popen([built("uvhttp"), "precompress", "-v", site], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**clean_environment(), "LC_ALL": "C"})
+    while not list(site.glob("*.br")) and process.poll() is None:
+        pass
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=SAFETY_TIMEOUT)
+    assert process.returncode == 130 and errors == "uvhttp precompress: interrupted\n"
+    made = [path for path in site.rglob("*") if path.suffix in SUFFIXES and path.name != "done.js.gz"]
+    assert 0 < len(made) < 120
+    for path in made:
+        assert undone(path) == path.with_suffix("").read_bytes()
+    assert not [name for name in listing(site) if name.endswith(".part")]
+
+
+def test_progress_on_a_terminal_only(site):
+    here, there = pty.openpty()
+    done = subprocess.run([built("uvhttp"), "precompress", site], stdout=subprocess.PIPE, stderr=there, env=clean_environment(),
+                          timeout=SAFETY_TIMEOUT)
+    os.close(there)
+    drawn = os.read(here, 65536).decode()
+    os.close(here)
+    assert done.returncode == 0 and done.stdout.count(b"\n") == 1
+    assert "/15" in drawn and "[###" in drawn and drawn.endswith("\r\033[K")
+
+
+def test_help(site):
+    for arguments in (["precompress", "--help"], ["precompress", "-h"], ["help", "precompress"]):
+        done = run("uvhttp", *arguments)
+        assert done.returncode == 0 and done.stdout.startswith("Usage: uvhttp precompress") and done.stderr == ""
+        assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    manual = (ROOT / "docs/man/uvhttp.1").read_text().split(".Sh PRECOMPRESS", 1)[1]
+    options = re.findall(r"--([a-z-]+)", done.stdout)
+    assert len(options) == 10
+    for option in options:
+        assert re.search(rf"^\.It Fl .*-{option}\b", manual, re.M), option
