@@ -32,17 +32,35 @@ static bool take_number(uvhttp_slice_t *rest, uint64_t *number)
     return i > 0;
 }
 
+static uvhttp_slice_t without_zeros(const char *digits, const char *end)
+{
+    while (digits < end && *digits == '0')
+        digits++;
+    return (uvhttp_slice_t){digits, (size_t)(end - digits)};
+}
+
+/* Of two numbers that are perhaps too large for 64 bits, as they are written. */
+static bool at_most(uvhttp_slice_t a, uvhttp_slice_t b)
+{
+    return a.length < b.length || (a.length == b.length && memcmp(a.base, b.base, a.length) <= 0);
+}
+
 /* int-range or suffix-range of RFC 9110 section 14.1.1. */
 static bool parse_spec(uvhttp_slice_t text, struct spec *spec)
 {
+    const char *first = text.base;
+    const char *end = text.base + text.length;
     spec->has_first = take_number(&text, &spec->first);
     if (text.length == 0 || text.base[0] != '-')
         return false;
-    text = (uvhttp_slice_t){text.base + 1, text.length - 1};
+    const char *dash = text.base;
+    text = (uvhttp_slice_t){dash + 1, text.length - 1};
     spec->has_last = take_number(&text, &spec->last);
     if (text.length > 0 || (!spec->has_first && !spec->has_last))
         return false;
-    return !spec->has_first || !spec->has_last || spec->first <= spec->last;
+    if (!spec->has_first || !spec->has_last || spec->first < spec->last)
+        return true;
+    return at_most(without_zeros(first, dash), without_zeros(dash + 1, end));
 }
 
 static enum uvh_range_kind apply(const struct spec *spec, uint64_t size, struct uvh_range *range)

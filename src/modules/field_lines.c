@@ -35,8 +35,9 @@ int uvh_field_lines_join(uvhttp_request_t *request, uvhttp_field_id_t id, uvhttp
         return UVHTTP_ENOMEM;
     char *out = joined;
     index = 0;
-    for (uvhttp_slice_t line; (line = next_line(request, id, &index)).base != NULL;) {
-        if (out > joined) {
+    for (size_t i = 0; i < lines; i++) {
+        uvhttp_slice_t line = next_line(request, id, &index);
+        if (i > 0) {
             memcpy(out, ", ", 2);
             out += 2;
         }

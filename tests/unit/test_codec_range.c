@@ -121,6 +121,22 @@ static void several(void **state)
     assert_string_equal(parse("bytes=-10,400-409,0-9", 1000), "990-999 400-409 0-9");
 }
 
+/* The last position must not be before the first, which is also so for numbers that do not fit into 64 bits. */
+static void order_of_positions(void **state)
+{
+    (void)state;
+    assert_string_equal(parse("bytes=6-5", 10), "none");
+    assert_string_equal(parse("bytes=007-7", 10), "7-7");
+    assert_string_equal(parse("bytes=7-0000007", 10), "7-7");
+    assert_string_equal(parse("bytes=100000000000000000000-100000000000000000000", 10), "unsatisfiable");
+    assert_string_equal(parse("bytes=100000000000000000000-100000000000000000001", 10), "unsatisfiable");
+    assert_string_equal(parse("bytes=100000000000000000001-100000000000000000000", 10), "none");
+    assert_string_equal(parse("bytes=200000000000000000000-0300000000000000000000", 10), "unsatisfiable");
+    assert_string_equal(parse("bytes=200000000000000000000-30000000000000000000", 10), "none");
+    assert_string_equal(parse("bytes=200000000000000000000-18446744073709551615", 10), "none");
+    assert_string_equal(parse("bytes=0-1,200000000000000000000-2", 10), "none");
+}
+
 static void near_ones_are_one(void **state)
 {
     (void)state;
@@ -265,6 +281,7 @@ int main(void)
         cmocka_unit_test(suffixes),
         cmocka_unit_test(examples_of_the_rfc),
         cmocka_unit_test(several),
+        cmocka_unit_test(order_of_positions),
         cmocka_unit_test(near_ones_are_one),
         cmocka_unit_test(too_many),
         cmocka_unit_test(random_sets),
