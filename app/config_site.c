@@ -261,6 +261,8 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
         {"cache_entries",    read_files   },
         {"memory_file_size", read_files   },
         {"revalidate_ms",    read_files   },
+        {"rate_limit",       read_files   },
+        {"rate_burst",       read_files   },
         {"prewarm",          read_prewarm },
         {"redirect",         read_redirect},
         {"status",           read_status  },

@@ -51,6 +51,10 @@ const struct uvh_option uvh_option_table[] = {
           "largest file kept in memory; larger ones are sent by sendfile (default: 16K)"),
     FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
           "milliseconds until a changed file is noticed (default: 1000)"),
+    FILES("rate-limit", SIZE, rate_limit, 1, 1024 * GIB, "SIZE",
+          "bytes per second of each answer, for bandwidth (default: no limit)"),
+    FILES("rate-burst", SIZE, rate_burst, 1, 1024 * GIB, "SIZE",
+          "bytes of an answer before that limit (default: a quarter of a second's worth)"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

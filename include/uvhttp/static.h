@@ -34,6 +34,9 @@ typedef struct uvhttp_static_config {
     size_t
         memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: 16 KiB */
     size_t revalidate_ms; /* milliseconds after which a cached file is looked at again; 0: 1,000 */
+    /* Bandwidth: uvhttp_response_limit_rate for every answer. */
+    size_t rate_limit; /* bytes per second of each response; 0: no limit */
+    size_t rate_burst; /* bytes of it that leave at once in the beginning; 0: a quarter of a second's worth */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 

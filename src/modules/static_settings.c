@@ -41,6 +41,8 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
                  .descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE},
         .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
         .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
+        .rate_limit = config->rate_limit,
+        .rate_burst = config->rate_burst,
         .listing = config->listing,
         .hidden = config->hidden,
     };

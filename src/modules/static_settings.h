@@ -16,6 +16,8 @@ struct uvh_static_settings {
     char *index;                         /* names, separated by spaces */
     size_t memory_file_size;
     uint64_t revalidate_ms;
+    uint64_t rate_limit;
+    uint64_t rate_burst;
     bool listing;
     bool hidden;
 };
