@@ -294,6 +294,8 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
         {"default_type",      read_files   },
         {"rules",             read_rules   },
         {"immutable_assets",  read_files   },
+        {"rate_limit",        read_files   },
+        {"rate_burst",        read_files   },
         {"prewarm",           read_prewarm },
         {"redirect",          read_redirect},
         {"status",            read_status  },

@@ -94,6 +94,10 @@ const struct uvh_option uvh_option_table[] = {
     FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
           "have files with a hash in their name (app-3f2a9c01.js) kept for a year, and HTML asked for each "
           "time"),
+    FILES("rate-limit", SIZE, rate_limit, 1, 1024 * GIB, "SIZE",
+          "bytes per second of each answer, for bandwidth (default: no limit)"),
+    FILES("rate-burst", SIZE, rate_burst, 1, 1024 * GIB, "SIZE",
+          "bytes of an answer before that limit (default: a quarter of a second's worth)"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

@@ -186,6 +186,14 @@ UVHTTP_EXPORT int uvhttp_response_flush(uvhttp_response_t *response);
  * for a handler that failed is not limited. */
 UVHTTP_EXPORT void uvhttp_response_limit_body(uvhttp_response_t *response, uint64_t most);
 
+/* Lets the body of this response leave at no more than `bytes_per_second` on average, whether it lies in memory, in a file or comes in pieces; 0 lifts the limit. At
+ * once leave `burst` bytes, and at least a quarter of a second's worth, so that small answers do not wait; then four portions a second. What a slow client did not take
+ * is made up for during one second at most. write_timeout does not run while the rate is what the response waits for. Pieces leave as a whole, and the next one is refused (UVHTTP_EFULL,
+ * then on_drain) until it has been paid for. To be called before the response is sent; again, also between pieces, it changes the rate. A handler that blocks calls it before it
+ * begins. The head is not counted, nor is what an upgraded connection sends. 0, or UVHTTP_ENOMEM with nothing changed. */
+UVHTTP_EXPORT int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second,
+                                             uint64_t burst);
+
 /* The value of a field set so far (the first of that name), or NULL; of fields set by uvhttp_response_set_header and add_header, and
  * Content-Type. */
 UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *response, const char *name);
@@ -229,6 +237,12 @@ typedef struct uvhttp_part {
 UVHTTP_EXPORT int uvhttp_response_send_parts(uvhttp_response_t *response, int status,
                                              const char *content_type, const uvhttp_part_t *parts,
                                              size_t count, uvhttp_release_cb release, void *arg);
+/* Called when the bytes of send_descriptor cannot be read any more, in the middle of the body, before the connection is closed for it: `error` is UVHTTP_ETRUNCATED or
+ * libuv's code (UV_EIO, UV_ESTALE, ...). For whoever keeps the descriptor to send it again. Now and then the error is the socket's. Runs before `release`, on the
+ * loop's thread, and may not send. At most one; a second call replaces the first. To be set before the response is sent. */
+typedef void (*uvhttp_read_error_cb)(int error, void *arg);
+UVHTTP_EXPORT void uvhttp_response_on_read_error(uvhttp_response_t *response, uvhttp_read_error_cb failed,
+                                                 void *arg);
 
 /* Fields encoded once and sent many times: the quickest way to send the same fields again and again. */
 typedef struct uvhttp_prepared uvhttp_prepared_t;

@@ -283,6 +283,11 @@ public:
         return uvhttp_response_replace_body(response_, body.data(), body.size());
     }
     void limitBody(std::uint64_t most) const noexcept { uvhttp_response_limit_body(response_, most); }
+    /* 0 lifts the limit; see uvhttp_response_limit_rate. */
+    Result limitRate(std::uint64_t bytes_per_second, std::uint64_t burst = 0) const noexcept
+    {
+        return uvhttp_response_limit_rate(response_, bytes_per_second, burst);
+    }
 
     void closeAfter() const noexcept { uvhttp_response_close_after(response_); }
     /* Nothing was sent, and the client is there. */

@@ -89,6 +89,9 @@ typedef struct uvhttp_static_config {
         immutable_assets; /* Cache-Control for what rules have none for: files with a hash of their content in the name, as
                               bundlers make them, are kept for a year ("immutable"), HTML is always asked for again ("no-cache") */
 
+    /* Bandwidth: uvhttp_response_limit_rate for every answer. */
+    size_t rate_limit; /* bytes per second of each response; 0: no limit */
+    size_t rate_burst; /* bytes of it that leave at once in the beginning; 0: a quarter of a second's worth */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 

@@ -126,6 +126,8 @@ void uvh_response_forget(struct uvhttp_response *response)
     response->headers.count = 0;
     response->prepared = NULL;
     response->body_limit = UINT64_MAX;
+    response->pace = NULL;
+    response->on_read_error = NULL;
 }
 
 int uvh_response_own_headers(struct uvhttp_response *response)
@@ -331,6 +333,12 @@ void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort
 {
     response->on_abort = abort;
     response->abort_arg = arg;
+}
+
+void uvhttp_response_on_read_error(uvhttp_response_t *response, uvhttp_read_error_cb failed, void *arg)
+{
+    response->on_read_error = failed;
+    response->read_error_arg = arg;
 }
 
 void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain, void *arg)

@@ -15,6 +15,15 @@ static void release_entry(void *entry)
     uvh_file_entry_unref(entry);
 }
 
+/* The next request opens the file anew: after ESTALE, say, the descriptor stays of no use although the file looks the same. */
+static void distrust_entry(int error, void *arg)
+{
+    struct uvh_file_entry *entry = arg;
+    (void)error;
+    entry->settled = false;
+    entry->fresh_until = 0;
+}
+
 static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, int status, uint64_t offset,
                      uint64_t size)
 {
@@ -23,6 +32,7 @@ static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, 
     if (entry->descriptor < 0)
         return uvhttp_response_send_borrowed(response, status, NULL, entry->body + offset, (size_t)size,
                                              release_entry, entry);
+    uvhttp_response_on_read_error(response, distrust_entry, entry);
     return uvhttp_response_send_descriptor(response, status, NULL, entry->descriptor, offset, size,
                                            release_entry, entry);
 }

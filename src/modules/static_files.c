@@ -156,6 +156,12 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     uvhttp_method_t method = uvhttp_request_method(request);
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
         return refuse_method(response);
+    if (UVH_UNLIKELY(files->settings.rate_limit != 0)) {
+        int err =
+            uvhttp_response_limit_rate(response, files->settings.rate_limit, files->settings.rate_burst);
+        if (err != 0)
+            return err;
+    }
     uvhttp_slice_t path = file_path(files, request);
     if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
         /* No name holds a slash. Any other '%' belongs to a name. */

@@ -87,6 +87,8 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
                  [UVH_CODING_ZSTD] = (int)config->zstd_level},
         .precompressed = config->precompressed,
         .compress = config->compress,
+        .rate_limit = config->rate_limit,
+        .rate_burst = config->rate_burst,
         .listing = config->listing,
         .hidden = config->hidden,
     };

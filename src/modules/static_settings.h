@@ -29,6 +29,8 @@ struct uvh_static_settings {
     uint64_t negative_ms; /* 0: none are kept */
     uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
     bool watch;
+    uint64_t rate_limit;
+    uint64_t rate_burst;
     bool listing;
     bool hidden;
 };

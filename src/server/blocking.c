@@ -217,6 +217,10 @@ static int hand_over_fields(struct job *job)
         return UVHTTP_EGONE;
     response->prepared = given->prepared;
     response->close_after = given->close_after;
+    if (given->pace != NULL)
+        response->pace = given->pace;
+    if (given->on_read_error != NULL)
+        uvhttp_response_on_read_error(response, given->on_read_error, given->read_error_arg);
     return copy_list(response->arena, &response->headers, &given->headers);
 }
 

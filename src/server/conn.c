@@ -236,6 +236,12 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
             resume_later(conn);
         return;
     }
+    bool paced = uvh_conn_tx_paced(conn);
+    if (conn->tx == UVH_TX_BODY && paced) {
+        set_timeout(conn, UVH_TIMEOUT_PACE, true);
+        watch(conn, UVH_WANT_NOTHING);
+        return;
+    }
     if (conn->tx != UVH_TX_IDLE) {
         set_timeout(conn, UVH_TIMEOUT_WRITE, progress);
         watch(conn, UVH_WANT_WRITE);
@@ -271,7 +277,9 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     }
-    if (waits_for_room(conn)) /* a piece was refused, and the socket has taken the rest at once */
+    if (waits_for_room(conn) && paced)
+        set_timeout(conn, UVH_TIMEOUT_PACE, true);
+    else if (waits_for_room(conn)) /* a piece was refused, and the socket has taken the rest at once */
         resume_later(conn);
 }
 
@@ -324,7 +332,7 @@ void uvh_conn_continue(struct uvh_conn *conn)
 
 bool uvh_conn_tell_drained(struct uvh_conn *conn)
 {
-    if (!waits_for_room(conn))
+    if (!waits_for_room(conn) || uvh_conn_tx_paced(conn))
         return false;
     conn->corked = true; /* what is written now leaves together */
     if (conn->stream != NULL)
@@ -379,6 +387,11 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
     enum uvh_timeout_class class = (enum uvh_timeout_class)conn->timeout_class;
     if (class == UVH_TIMEOUT_HEARTBEAT) {
         send_heartbeat(conn);
+        return;
+    }
+    if (class == UVH_TIMEOUT_PACE) {
+        uvh_conn_tx_writable(conn);
+        uvh_conn_check(conn);
         return;
     }
     if (class != UVH_TIMEOUT_LINGER)

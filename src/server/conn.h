@@ -168,6 +168,10 @@ int uvh_conn_tx_interim(struct uvh_conn *conn, int status);
 void uvh_conn_tx_complete(struct uvh_conn *conn);
 /* Closes at once, in the middle of a response; what was complete before it is sent. */
 void uvh_conn_tx_abandon(struct uvh_conn *conn);
+/* Bytes of the body that may leave now: UINT64_MAX unless its rate is limited. */
+uint64_t uvh_conn_tx_allowed(const struct uvh_exchange *base);
+/* More of the response may only leave when time has passed. */
+bool uvh_conn_tx_paced(const struct uvh_conn *conn);
 /* True when no body may follow the head. */
 bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange);
 /* What waits to be sent. */

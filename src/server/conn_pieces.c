@@ -8,6 +8,7 @@
 
 #include "codec/h1_encode.h"
 #include "platform/socket.h"
+#include "server/pace.h"
 #include "server/server.h"
 
 enum {
@@ -60,6 +61,8 @@ int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
     if (exchange->sends == UVH_H1_SENDS_LENGTH)
         body->size -= piece.length;
     base->sent += piece.length;
+    if (UVH_UNLIKELY(base->response.pace != NULL))
+        uvh_pace_take(base->response.pace, piece.length);
     if (chunked) {
         size_t line = uvh_h1_encode_chunk_line(conn->out.buffer->data + conn->out.end,
                                                UVH_H1_ENCODE_CHUNK_LINE_SIZE, piece.length);
@@ -80,7 +83,8 @@ int uvh_conn_pieces_write(struct uvh_exchange *base, uvhttp_slice_t piece)
 
 bool uvh_conn_pieces_has_room(const struct uvh_exchange *base)
 {
-    return uvh_conn_pieces_pending(base) <= base->worker->server->config.write_backlog;
+    return uvh_conn_pieces_pending(base) <= base->worker->server->config.write_backlog &&
+           uvh_conn_tx_allowed(base) > 0;
 }
 
 size_t uvh_conn_pieces_pending(const struct uvh_exchange *base)

@@ -11,13 +11,12 @@
 #include "codec/field.h"
 #include "codec/h1_encode.h"
 #include "platform/socket.h"
+#include "server/pace.h"
 #include "server/server.h"
 
 enum {
     COPIED_BODY =
         4096, /* bodies up to this size are copied beside their head, so that pipelined answers share a write */
-    FILE_PER_EVENT = 4 << 20, /* bytes of a file before other connections get their turn */
-    FILE_PER_CALL = 1 << 20,
     FIXED_HEAD_SIZE = 256, /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
 };
 
@@ -257,7 +256,8 @@ static int respond(struct uvh_exchange *base)
     struct uvh_conn *conn = exchange->conn;
     const struct uvh_body *body = &base->response.body;
     bool head_only = uvh_conn_tx_head_only(exchange);
-    bool copied = !head_only && body->source == UVH_BODY_MEMORY && body->size <= COPIED_BODY;
+    bool copied = !head_only && body->source == UVH_BODY_MEMORY && body->size <= COPIED_BODY &&
+                  base->response.pace == NULL;
     enum uvh_h1_sends sends = head_only ? UVH_H1_SENDS_NOTHING : UVH_H1_SENDS_LENGTH;
     int err = uvh_conn_tx_head(conn, sends, copied ? (size_t)body->size : 0);
     if (err != 0)
@@ -273,6 +273,8 @@ static int respond(struct uvh_exchange *base)
         uvh_conn_tx_complete(conn);
         return 0;
     }
+    if (body->source == UVH_BODY_FILE)
+        uvh_file_share_begin(&conn->worker->file_share, body->size);
     stop_body(conn);
     conn->tx = UVH_TX_BODY;
     if (uvh_conn_tx_flush(conn) != 0 || conn->corked)
@@ -306,6 +308,26 @@ size_t uvh_conn_tx_sent(struct uvh_conn *conn, size_t count)
     return count - from_out;
 }
 
+uint64_t uvh_conn_tx_allowed(const struct uvh_exchange *base)
+{
+    struct uvh_pace *pace = base->response.pace;
+    return UVH_LIKELY(pace == NULL) ? UINT64_MAX : uvh_pace_allowed(pace, uv_now(base->worker->loop));
+}
+
+bool uvh_conn_tx_paced(const struct uvh_conn *conn)
+{
+    return conn->exchange != NULL && uvh_conn_tx_allowed(&conn->exchange->base) == 0;
+}
+
+/* So much of the body has been handed to the system. */
+static void count_body(struct uvh_exchange *base, uint64_t count)
+{
+    base->response.body.size -= count;
+    base->sent += count;
+    if (UVH_UNLIKELY(base->response.pace != NULL))
+        uvh_pace_take(base->response.pace, count);
+}
+
 enum { SENT_ALL, SENT_SOME, BROKEN };
 
 /* Sends `out`, and the body if it lies in memory. */
@@ -315,28 +337,50 @@ static int send_memory(struct uvh_conn *conn)
     size_t area_count = areas[0].length > 0 ? 1 : 0;
     size_t size = areas[0].length;
     bool file_follows = false;
+    bool held_back = false;
     if (conn->tx == UVH_TX_BODY) {
         const struct uvh_body *body = &conn->exchange->base.response.body;
-        file_follows = body->source == UVH_BODY_FILE && body->size > 0;
-        if (body->source == UVH_BODY_MEMORY && body->size > 0) {
-            areas[area_count++] = (uvhttp_slice_t){body->base, (size_t)body->size};
-            size += (size_t)body->size;
+        uint64_t most = uvh_conn_tx_allowed(&conn->exchange->base);
+        file_follows = body->source == UVH_BODY_FILE && body->size > 0 && most > 0;
+        held_back = body->source == UVH_BODY_MEMORY && body->size > most;
+        if (body->source == UVH_BODY_MEMORY && body->size > 0 && most > 0) {
+            areas[area_count++] = (uvhttp_slice_t){body->base, (size_t)(held_back ? most : body->size)};
+            size += areas[area_count - 1].length;
         }
     }
     if (area_count == 0)
-        return SENT_ALL;
+        return held_back ? SENT_SOME : SENT_ALL;
     ssize_t count = uvh_socket_send(conn->watch.socket, areas, area_count, file_follows);
     if (count < 0)
         return count == -EAGAIN ? SENT_SOME : BROKEN;
     bool all = (size_t)count == size;
     size_t of_body = uvh_conn_tx_sent(conn, (size_t)count);
     if (of_body > 0) {
-        struct uvh_body *body = &conn->exchange->base.response.body;
-        body->base += of_body;
-        body->size -= of_body;
-        conn->exchange->base.sent += of_body;
+        conn->exchange->base.response.body.base += of_body;
+        count_body(&conn->exchange->base, of_body);
     }
-    return all ? SENT_ALL : SENT_SOME; /* less than asked means that the socket is full */
+    return all && !held_back ? SENT_ALL : SENT_SOME; /* less than asked means that the socket is full */
+}
+
+/* The file could not be read on, or, for all one can tell, the socket has ended meanwhile. */
+static void report_read_error(struct uvh_exchange *base, int error)
+{
+    struct uvhttp_response *response = &base->response;
+    if (error == -EPIPE || error == -ECONNRESET)
+        return;
+    uvh_server_log(base->worker->server, UVHTTP_LOG_ERROR, "%s: %s", uvhttp_request_path(&base->request),
+                   uvhttp_strerror(error));
+    if (response->on_read_error != NULL)
+        response->on_read_error(error, response->read_error_arg);
+}
+
+static uint64_t file_slice(struct uvh_worker *worker)
+{
+    const struct uvh_counters *counters = &worker->counters;
+    uint64_t answers =
+        uvh_counter_read(&counters->responses_2xx) + uvh_counter_read(&counters->responses_3xx) +
+        uvh_counter_read(&counters->responses_4xx) + uvh_counter_read(&counters->responses_5xx);
+    return uvh_file_share_next(&worker->file_share, answers, uv_now(worker->loop));
 }
 
 static int send_file(struct uvh_conn *conn)
@@ -344,28 +388,22 @@ static int send_file(struct uvh_conn *conn)
     if (conn->tx != UVH_TX_BODY || conn->exchange->base.response.body.source != UVH_BODY_FILE)
         return SENT_ALL;
     struct uvh_body *body = &conn->exchange->base.response.body;
-    uint64_t share = FILE_PER_EVENT;
-    while (body->size > 0 && share > 0) {
-        size_t size = body->size < FILE_PER_CALL ? (size_t)body->size : FILE_PER_CALL;
+    uint64_t allowed = uvh_conn_tx_allowed(&conn->exchange->base);
+    uint64_t share = file_slice(conn->worker);
+    if (allowed < share)
+        share = allowed;
+    if (share > 0 && body->size > 0) {
+        size_t size = (size_t)(body->size < share ? body->size : share);
         ssize_t count = uvh_socket_send_file(conn->watch.socket, body->descriptor, body->offset, size);
         if (count == -EAGAIN)
             return SENT_SOME;
-        if (count == 0)
-            uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
-                           uvhttp_request_path(&conn->exchange->base.request),
-                           uvhttp_strerror(UVHTTP_ETRUNCATED));
-        else if (count < 0 && count != -EPIPE && count != -ECONNRESET)
-            uvh_server_log(conn->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
-                           uvhttp_request_path(&conn->exchange->base.request), uvhttp_strerror((int)count));
-        if (count <= 0)
+        if (count <= 0) {
+            report_read_error(&conn->exchange->base, count == 0 ? UVHTTP_ETRUNCATED : (int)count);
             return BROKEN;
+        }
         body->offset += (uint64_t)count;
-        body->size -= (uint64_t)count;
-        conn->exchange->base.sent += (uint64_t)count;
+        count_body(&conn->exchange->base, (uint64_t)count);
         uvh_counter_add(&conn->worker->counters.bytes_sent, (uint64_t)count);
-        share -= (uint64_t)count < share ? (uint64_t)count : share;
-        if ((size_t)count < size)
-            return SENT_SOME;
     }
     return body->size == 0 ? SENT_ALL : SENT_SOME;
 }

@@ -201,6 +201,7 @@ static int init_timeouts(struct uvh_worker *worker)
         {UVH_TIMEOUT_LINGER,    config->linger_timeout    },
         {UVH_TIMEOUT_WAIT,      0                         },
         {UVH_TIMEOUT_HEARTBEAT, config->event_heartbeat   },
+        {UVH_TIMEOUT_PACE,      0                         },
         {UVH_TIMEOUT_RESUME,    0                         },
     };
     _Static_assert(UVH_COUNT_OF(classes) == UVH_TIMEOUT_CLASSES, "each class has its list");
@@ -209,6 +210,7 @@ static int init_timeouts(struct uvh_worker *worker)
                                                                        ? UVH_TIMEOUT_NEVER
                                                                        : classes[i].seconds * (uint64_t)1000);
     worker->timeouts[UVH_TIMEOUT_IDLE].length_ms += UVH_WORKER_IDLE_SLACK_MS;
+    worker->timeouts[UVH_TIMEOUT_PACE].length_ms = 1; /* the next tick */
     struct route_timeouts found = {worker->timeouts + UVH_TIMEOUT_CLASSES, 0};
     uvhttp_router_each(worker->server->router, add_lengths, &found);
     worker->timeout_count = UVH_TIMEOUT_CLASSES + found.count;

@@ -17,6 +17,7 @@
 #include "net/inbox.h"
 #include "net/timeouts.h"
 #include "server/counters.h"
+#include "server/file_share.h"
 #include "server/watch.h"
 
 struct uvh_server;
@@ -31,6 +32,7 @@ enum uvh_timeout_class {
     UVH_TIMEOUT_LINGER,    /* refused; the client may still be sending */
     UVH_TIMEOUT_WAIT,      /* a handler makes the response, or has paused the body: never expires */
     UVH_TIMEOUT_HEARTBEAT, /* the same, of a stream of events: a comment is due */
+    UVH_TIMEOUT_PACE,      /* the rate of its response is limited: more may leave at the next tick */
     UVH_TIMEOUT_RESUME,    /* has work to do in the next loop turn */
     UVH_TIMEOUT_CLASSES
 };
@@ -66,6 +68,7 @@ struct uvh_worker {
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_watch watch;
+    struct uvh_file_share file_share;
     struct uvh_list listeners;
     struct uvh_list streams; /* connections that were upgraded */
     bool blocking_full;      /* no more handlers that block fit, and it has been logged */

@@ -1,0 +1,70 @@
+/* See the header. Thousandths of a byte are kept, so that slow rates are exact, too. */
+#include "server/pace.h"
+
+#include <uvhttp/error.h>
+
+#include "server/exchange.h"
+
+enum { SECOND_MS = 1000 };
+
+void uvh_pace_init(struct uvh_pace *pace, uint64_t rate, uint64_t burst)
+{
+    uint64_t least = rate / UVH_PACE_BURST_PART + 1;
+    if (burst < least)
+        burst = least;
+    *pace =
+        (struct uvh_pace){.rate = rate, .balance = (int64_t)(burst < UVH_PACE_MOST ? burst : UVH_PACE_MOST)};
+}
+
+void uvh_pace_change(struct uvh_pace *pace, uint64_t rate)
+{
+    pace->rate = rate;
+}
+
+uint64_t uvh_pace_allowed(struct uvh_pace *pace, uint64_t now_ms)
+{
+    if (!pace->started) {
+        pace->started = true;
+        pace->filled_at = now_ms;
+    }
+    uint64_t passed = now_ms - pace->filled_at;
+    pace->filled_at = now_ms;
+    /* A debt may take longer than a second, an account that is full needs no more. */
+    if (passed > SECOND_MS && pace->balance >= 0)
+        passed = SECOND_MS;
+    if (passed > 0 && pace->balance < (int64_t)pace->rate) {
+        uint64_t most = ((uint64_t)1 << 62) / (pace->rate + 1); /* of a clock that jumps */
+        uint64_t earned = pace->rate * (passed < most ? passed : most) + pace->thousandths;
+        pace->balance += (int64_t)(earned / 1000);
+        pace->thousandths = (uint32_t)(earned % 1000);
+        if (pace->balance > (int64_t)pace->rate) {
+            pace->balance = (int64_t)pace->rate;
+            pace->thousandths = 0;
+        }
+    }
+    return pace->balance > 0 ? (uint64_t)pace->balance : 0;
+}
+
+void uvh_pace_take(struct uvh_pace *pace, uint64_t bytes)
+{
+    pace->balance -= (int64_t)bytes;
+}
+
+int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second, uint64_t burst)
+{
+    if (bytes_per_second == 0 || bytes_per_second > UVH_PACE_MOST) {
+        response->pace = NULL;
+        return 0;
+    }
+    /* That of a handler on another thread is the loop's once the response has begun, so it is never changed. */
+    if (response->pace != NULL && response->gone == NULL) {
+        uvh_pace_change(response->pace, bytes_per_second);
+        return 0;
+    }
+    struct uvh_pace *pace = uvh_arena_alloc(response->arena, sizeof(*pace));
+    if (pace == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_pace_init(pace, bytes_per_second, burst);
+    response->pace = pace;
+    return 0;
+}
