@@ -14,7 +14,7 @@
 enum uvh_file_kind {
     UVH_FILE_REGULAR,
     UVH_FILE_FOLDER,
-    UVH_FILE_LINK, /* only from uvh_file_list */
+    UVH_FILE_LINK, /* only from uvh_file_list and uvh_file_look_in */
     UVH_FILE_OTHER /* FIFO, socket, device */
 };
 
@@ -52,6 +52,13 @@ int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descr
 int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts);
 int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
 void uvh_file_close(int descriptor);
+
+/* A folder below the root, to make things in: `*descriptor` is one to reach names by, not to read it. The folder stays the same one whatever
+ * happens to its path later. With `make` those of its path that are missing are made. Close it with uvh_file_close. */
+int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make, int *descriptor);
+
+/* What has the name in an open folder; links are not followed. */
+int uvh_file_look_in(int folder, const char *name, struct uvh_file_facts *facts);
 
 /* Another descriptor for the same open file, or a negative errno. */
 int uvh_file_duplicate(int descriptor);
