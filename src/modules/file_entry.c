@@ -66,6 +66,13 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
     return 0;
 }
 
+size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts, char out[UVH_FILE_ENTRY_ETAG_SIZE])
+{
+    uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
+    return (size_t)snprintf(out, UVH_FILE_ENTRY_ETAG_SIZE, "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
+                            facts->inode, facts->size, modified);
+}
+
 static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts, const char *path,
                      int64_t now_ms)
 {
@@ -76,10 +83,7 @@ static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *
     /* RFC 9110 8.8.2.1: never a date that is still to come. */
     int64_t now = now_ms / 1000;
     entry->modified = facts->modified_seconds < now ? facts->modified_seconds : now;
-    uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
-    int length = snprintf(entry->etag, sizeof(entry->etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
-                          facts->inode, facts->size, modified);
-    entry->etag_length = (size_t)length;
+    entry->etag_length = uvh_file_entry_format_etag(facts, entry->etag);
 }
 
 /* The fields both of an answer with content and of 304. */

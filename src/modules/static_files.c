@@ -17,11 +17,15 @@
 #include "modules/static_fetch.h"
 #include "modules/static_load.h"
 #include "modules/static_settings.h"
+#include "modules/static_upload.h"
+#include "platform/lock.h"
 #include "platform/random.h"
+#include "platform/store.h"
 
 struct uvhttp_static {
     struct uvh_static_settings settings;
-    uint64_t seed; /* of the caches */
+    struct uvh_lock uploading; /* see static_publish.h */
+    uint64_t seed;             /* of the caches */
     struct uvh_file_cache
         prewarmed; /* with several workers not changed any more once requests come: each copies it */
     struct uvh_file_cache *caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
@@ -50,6 +54,18 @@ static bool is_hidden(const char *path)
     if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
         path += length;
     return path[0] == '.' || strstr(path, "/.") != NULL;
+}
+
+/* Some name of the path is one of a file that is being uploaded: nobody gets that, hidden files being served or not. */
+static bool is_unfinished(const char *path)
+{
+    static const char prefix[] = UVH_STORE_PREFIX;
+    return strncmp(path, prefix, strlen(prefix)) == 0 || strstr(path, "/" UVH_STORE_PREFIX) != NULL;
+}
+
+static bool is_kept_back(const struct uvhttp_static *context, const char *path)
+{
+    return context->settings.hidden ? is_unfinished(path) : is_hidden(path);
 }
 
 /* The entry may be used without looking at the file: it was looked at lately, or somebody is doing so just now. */
@@ -81,15 +97,15 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache 
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
             return answer_from_cache(request, response, known);
     }
-    if (!context->settings.hidden && is_hidden(normal.base))
+    if (is_kept_back(context, normal.base))
         return uvhttp_response_send_status(response, 404);
     uvhttp_request_count_cache(request, false);
     return uvh_static_fetch(&context->settings, cache, response, normal, known);
 }
 
-static int refuse_method(uvhttp_response_t *response)
+static int refuse_method(uvhttp_response_t *response, const char *allowed)
 {
-    int err = uvhttp_response_set_header(response, "Allow", "GET, HEAD");
+    int err = uvhttp_response_set_header(response, "Allow", allowed);
     return err != 0 ? err : uvhttp_response_send_status(response, 405);
 }
 
@@ -141,7 +157,7 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     struct uvhttp_static *files = context;
     uvhttp_method_t method = uvhttp_request_method(request);
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
-        return refuse_method(response);
+        return refuse_method(response, "GET, HEAD");
     uvhttp_slice_t path = file_path(files, request);
     if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
         /* No name holds a slash. Any other '%' belongs to a name. */
@@ -164,6 +180,36 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     return serve_from_disk(files, cache, response, path, entry);
 }
 
+int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (!files->settings.uploads)
+        return refuse_method(response, "GET, HEAD");
+    if (method != UVHTTP_METHOD_PUT && method != UVHTTP_METHOD_POST)
+        return refuse_method(response, "GET, HEAD, PUT, POST");
+    uvhttp_slice_t path = file_path(files, request);
+    if (uvh_target_has_slash(path))
+        return uvhttp_response_send_status(response, 404);
+    char *released = uvhttp_request_allocate(request, path.length + 1);
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
+    if (released == NULL || copy == NULL)
+        return UVHTTP_ENOMEM;
+    size_t length = uvh_target_release_kept(path, released);
+    length = normalize(released, length, copy);
+    if (is_kept_back(files, copy))
+        return uvhttp_response_send_status(response, 403);
+    if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
+        return refuse_method(response, "GET, HEAD, POST");
+    const struct uvh_static_upload_order order = {
+        .settings = &files->settings,
+        .lock = &files->uploading,
+        .cache = &files->caches[uvhttp_request_worker(request)],
+        .path = {copy, length},
+    };
+    return uvh_static_upload_begin(response, &order);
+}
+
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
 {
     struct uvh_static_settings settings;
@@ -181,6 +227,7 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
         return err;
     }
     made->settings = settings;
+    uvh_lock_init(&made->uploading);
     *context = made;
     return 0;
 }
@@ -192,6 +239,7 @@ void uvhttp_static_close(uvhttp_static_t *context)
     for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
         close_cache(context, context->caches[i]);
     uvh_file_cache_release(&context->prewarmed);
+    uvh_lock_destroy(&context->uploading);
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     uvh_static_settings_release(&context->settings);
     uvh_free(allocator, context);
@@ -209,7 +257,7 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
         .settings = &context->settings, .path = {copy, length},
              .title = path
     };
-    if (!context->settings.hidden && is_hidden(copy))
+    if (is_kept_back(context, copy))
         load.error = -ENOENT;
     else
         uvh_static_load_run(&load);
@@ -258,6 +306,14 @@ int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhtt
     memcpy(pattern + length, "*", 2);
     /* Should this fail, the context is the server's already and goes with it. */
     err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
+    static const char *const methods[] = {"PUT", "POST"};
+    for (size_t i = 0; i < UVH_COUNT_OF(methods) && config->uploads && err == 0; i++)
+        err = uvhttp_router_add(uvhttp_server_router(server),
+                                &(uvhttp_route_t){.method = methods[i],
+                                                  .pattern = pattern,
+                                                  .handler = uvhttp_static_handle_upload,
+                                                  .arg = context,
+                                                  .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
     return err;
 }

@@ -12,6 +12,7 @@ enum {
      * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
+    DEFAULT_UPLOAD_MAX_SIZE = 1024 * 1024 * 1024,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
@@ -43,6 +44,11 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
         .listing = config->listing,
         .hidden = config->hidden,
+        .uploads = config->uploads,
+        .upload_overwrite = config->upload_overwrite,
+        .upload_folders = config->upload_folders,
+        .upload_sync = config->upload_sync,
+        .upload_max_size = or_default(config->upload_max_size, DEFAULT_UPLOAD_MAX_SIZE),
     };
     /* A file that may not stay in memory need not go there. */
     if (settings->memory_file_size > settings->limits.memory)
