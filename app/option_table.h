@@ -13,6 +13,7 @@ enum uvh_option_kind {
     UVH_OPTION_NUMBER, /* size_t */
     UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
     UVH_OPTION_TEXT,   /* const char * */
+    UVH_OPTION_LIST,   /* one more text of a struct uvh_option_list */
     UVH_OPTION_LISTEN, /* one more address of the list */
     UVH_OPTION_LEVEL   /* uvhttp_log_level_t: set to `low` */
 };

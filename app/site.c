@@ -120,6 +120,25 @@ static uvhttp_static_t *open_folder(const struct builder *builder, const struct 
     return NULL;
 }
 
+/* PUT and POST beside the GET of a folder, whose route is `given`. False when one was refused. */
+static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
+                        const struct uvh_setup_site *site, const struct uvh_setup_route *route,
+                        uvhttp_route_t given)
+{
+    static const char *const methods[] = {"PUT", "POST"};
+    given.handler = uvhttp_static_handle_upload;
+    given.flags = UVHTTP_ROUTE_STREAM;
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        given.method = methods[i];
+        int err = uvhttp_router_add(router, &given);
+        if (err != 0) {
+            note_refusal(builder, site, route, err, given.method);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Adds a route with each of its methods to a router. False when one was refused. */
 static bool add_route(const struct builder *builder, uvhttp_router_t *router,
                       const struct uvh_setup_site *site, struct uvh_setup_route *route,
@@ -156,7 +175,8 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
             return false;
         }
     }
-    return true;
+    return route->kind != UVH_ROUTE_STATIC || !route->files.uploads ||
+           add_uploads(builder, router, site, route, given);
 }
 
 static void note(const struct builder *builder, struct uvh_mark mark, int err)

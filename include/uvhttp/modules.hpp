@@ -38,6 +38,11 @@ struct FileOptions {
     std::size_t cacheEntries = 0;
     std::size_t memoryFileSize = 0;
     std::size_t revalidateMs = 0;
+    bool uploads = false;
+    bool uploadOverwrite = false;
+    bool uploadFolders = false;
+    bool uploadSync = false;
+    std::size_t uploadMaxSize = 0;
 
     /* Calls `call` with the options as C has them. */
     template <class Call> int with(Call call) const noexcept
@@ -55,6 +60,11 @@ struct FileOptions {
         raw.cache_entries = cacheEntries;
         raw.memory_file_size = memoryFileSize;
         raw.revalidate_ms = revalidateMs;
+        raw.uploads = uploads;
+        raw.upload_overwrite = uploadOverwrite;
+        raw.upload_folders = uploadFolders;
+        raw.upload_sync = uploadSync;
+        raw.upload_max_size = uploadMaxSize;
         return call(raw);
     }
 };

@@ -66,13 +66,20 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
     return 0;
 }
 
-static void write_etag(struct uvh_file_entry *entry, const char *begin, const char *end)
+size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts, char out[UVH_FILE_ENTRY_ETAG_SIZE])
 {
-    const struct uvh_file_facts *facts = &entry->facts;
     uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
-    int length = snprintf(entry->etag, sizeof(entry->etag), "%s\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "%s\"",
-                          begin, facts->inode, facts->size, modified, end);
-    entry->etag_length = (size_t)length;
+    return (size_t)snprintf(out, UVH_FILE_ENTRY_ETAG_SIZE, "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
+                            facts->inode, facts->size, modified);
+}
+
+/* The strong one of the file with the coding in it: W/"1-2-3-gzip". */
+static void write_weak_etag(struct uvh_file_entry *entry, enum uvh_coding coding)
+{
+    char strong[UVH_FILE_ENTRY_ETAG_SIZE];
+    int length = (int)uvh_file_entry_format_etag(&entry->facts, strong);
+    entry->etag_length = (size_t)snprintf(entry->etag, sizeof(entry->etag), "W/%.*s-%s\"", length - 1, strong,
+                                          uvh_coding_name(coding));
 }
 
 /* With no rules there is nothing to remember. */
@@ -94,7 +101,7 @@ static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *
     /* RFC 9110 8.8.2.1: never a date that is still to come. */
     int64_t now = now_ms / 1000;
     entry->modified = facts->modified_seconds < now ? facts->modified_seconds : now;
-    write_etag(entry, "", "");
+    entry->etag_length = uvh_file_entry_format_etag(facts, entry->etag);
 }
 
 /* The fields both of an answer with content and of 304 (RFC 9110 section 15.4.5). */
@@ -191,7 +198,6 @@ static void take_over(struct uvh_file_entry *entry, const struct uvh_file_entry 
 struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source, enum uvh_coding coding,
                                               uvhttp_slice_t body)
 {
-    char end[8];
     struct uvh_file_entry *entry = new_entry(source->allocator, (uvhttp_slice_t){NULL, 0}, body.length);
     if (entry == NULL)
         return NULL;
@@ -199,8 +205,7 @@ struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *sourc
     entry->size = body.length;
     memcpy(entry->key + 1, body.base, body.length);
     take_over(entry, source);
-    snprintf(end, sizeof(end), "-%s", uvh_coding_name(coding));
-    write_etag(entry, "W/", end);
+    write_weak_etag(entry, coding);
     if (remember_rules(entry, source->rules, source->ruled_path) != 0 || prepare(entry, coding, true) != 0) {
         uvh_file_entry_unref(entry);
         return NULL;

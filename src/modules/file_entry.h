@@ -72,6 +72,9 @@ struct uvh_file_entry {
     char key[]; /* NUL-terminated; behind it the body, if in memory */
 };
 
+/* Writes the entity tag of a file in that state, with a NUL; the length without it. */
+size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts, char out[UVH_FILE_ENTRY_ETAG_SIZE]);
+
 struct uvh_file_order {
     const uvhttp_allocator_t *allocator;
     const struct uvh_file_root *root;

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "modules/spool.h"
+#include "modules/upload_name.h"
 
 enum {
     DEFAULT_MEMORY_PART = 65536,
@@ -50,35 +51,6 @@ static const char *copy_text(uvhttp_request_t *request, uvhttp_slice_t text)
     return copy;
 }
 
-/* Cuts a text to at most `most` bytes, not within a character of UTF-8. */
-static size_t cut(const char *text, size_t length, size_t most)
-{
-    if (length <= most)
-        return length;
-    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
-        most--;
-    return most;
-}
-
-static const char *plain_filename(uvhttp_request_t *request, const char *raw)
-{
-    uvhttp_slice_t name = {raw, strlen(raw)};
-    for (size_t i = 0; i < name.length; i++) {
-        if (raw[i] == '/' || raw[i] == '\\')
-            name.base = raw + i + 1;
-    }
-    name.length -= (size_t)(name.base - raw);
-    name.length = cut(name.base, name.length, UVH_STORE_NAME_MOST);
-    char *copy = (char *)(uintptr_t)copy_text(request, name); /* made just now, and ours */
-    bool beginning = true;
-    for (char *at = copy; at != NULL && *at != '\0'; at++) {
-        beginning = beginning && *at == '.';
-        if (beginning || (unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '_';
-    }
-    return copy;
-}
-
 static int begin_part(struct form *form)
 {
     uvhttp_request_t *request = form->spool.request;
@@ -92,7 +64,7 @@ static int begin_part(struct form *form)
     if (copied && head->filename.base != NULL) {
         part->facts.raw_filename = copy_text(request, head->filename);
         if (part->facts.raw_filename != NULL)
-            part->facts.filename = plain_filename(request, part->facts.raw_filename);
+            part->facts.filename = uvh_upload_name_from(request, head->filename);
         copied = part->facts.filename != NULL;
     }
     if (copied && head->type.base != NULL)

@@ -76,6 +76,8 @@ static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first, st
         err = uvh_store_begin(&spool->store, spool->mode, file->name);
     if (err == 0)
         err = uvh_store_write(&spool->store, pieces, count);
+    if (err == 0 && spool->wrote != NULL)
+        spool->wrote(spool, pieces, count);
     if (err != 0 || !last->ends_file)
         return err;
     err = uvh_store_end(&spool->store, spool->mode, spool->sync);

@@ -1,5 +1,5 @@
 /* The body of a request on its way to files: pieces are copied into blocks, a job on the thread pool writes them, and the client is held back while
- * more than a bounded amount waits. Called by upload.c and form_data.c.
+ * more than a bounded amount waits. Called by upload.c, form_data.c and static_upload.c.
  *
  * Always true: one job at a time for one spool; bytes of a file reach it in order, and files are written one behind the other; what was not
  * published or taken when the exchange ends is removed, on the thread pool too. All of it lives in the exchange. Functions run on the loop's thread. */
@@ -43,9 +43,12 @@ struct uvh_spool {
     bool sync;
     /* Told once on the loop: 0 when everything is written, or why not. The result is that of a handler. */
     int (*told)(struct uvh_spool *spool, int err);
+    /* Shown on the thread pool what has been written behind what was before. NULL: nobody wants to see it. */
+    void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count);
 
     /* The rest is the spool's. */
-    struct uvh_store store; /* the job's, while one runs */
+    struct uvh_store
+        store; /* the job's, while one runs. May be opened before the first job, instead of by the path `folder` */
     struct uvh_spool_file *files;
     struct uvh_spool_blocks waiting;
     struct uvh_spool_blocks writing; /* the job's */

@@ -21,12 +21,13 @@ static bool is_plain_in_location(char byte)
            (byte != '\0' && strchr("-._~!$&'()*+,;=:@/%?", byte) != NULL);
 }
 
-static char *write_location(char *out, uvhttp_slice_t text)
+char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool decoded)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.length; i++) {
         unsigned char byte = (unsigned char)text.base[i];
-        if (is_plain_in_location(text.base[i])) {
+        bool kept = !decoded || (byte != '%' && byte != '?');
+        if (kept && is_plain_in_location(text.base[i])) {
             *out++ = text.base[i];
             continue;
         }
@@ -51,11 +52,11 @@ int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *res
         return UVHTTP_ENOMEM;
     char *end = location;
     *end++ = '/';
-    end = write_location(end, path);
+    end = uvh_static_answer_write_location(end, path, false);
     *end++ = '/';
     if (query.length > 0) {
         *end++ = '?';
-        end = write_location(end, query);
+        end = uvh_static_answer_write_location(end, query, false);
     }
     *end = '\0';
     return uvhttp_response_redirect(response, 301, location);

@@ -8,6 +8,10 @@
 
 #include "base/bytes.h"
 
+/* Writes a path for a Location field: what may not stand there is encoded, at most three bytes for one, without NUL. Of a `decoded` one '%' and '?' are
+ * encoded, too. The end of what was written. */
+char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool decoded);
+
 /* 301 to the same path with a slash behind it, and the same query. */
 int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response);
 

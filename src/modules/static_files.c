@@ -15,8 +15,10 @@
 #include "modules/static_entity.h"
 #include "modules/static_fetch.h"
 #include "modules/static_files.h"
+#include "modules/static_upload.h"
 #include "modules/static_variants.h"
 #include "platform/random.h"
+#include "platform/store.h"
 
 enum { MOST_FOLDERS = 4096 }; /* that are watched; what lies in others is looked at again as without */
 
@@ -32,15 +34,26 @@ size_t uvh_static_files_normalize(const char *path, size_t length, char *out)
     return size;
 }
 
-bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path)
+/* Some name of the path begins with a dot. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
+static bool is_hidden(const char *path)
 {
-    if (settings->hidden)
-        return false;
     static const char well_known[] = ".well-known";
     size_t length = strlen(well_known);
     if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
         path += length;
     return path[0] == '.' || strstr(path, "/.") != NULL;
+}
+
+/* Some name of the path is one of a file that is being uploaded: nobody gets that, hidden files being served or not. */
+static bool is_unfinished(const char *path)
+{
+    static const char prefix[] = UVH_STORE_PREFIX;
+    return strncmp(path, prefix, strlen(prefix)) == 0 || strstr(path, "/" UVH_STORE_PREFIX) != NULL;
+}
+
+bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path)
+{
+    return settings->hidden ? is_unfinished(path) : is_hidden(path);
 }
 
 /* The entry may be used without looking at the file. */
@@ -87,9 +100,9 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
     return uvh_static_fetch(context, cache, response, normal);
 }
 
-static int refuse_method(uvhttp_response_t *response)
+static int refuse_method(uvhttp_response_t *response, const char *allowed)
 {
-    int err = uvhttp_response_set_header(response, "Allow", "GET, HEAD");
+    int err = uvhttp_response_set_header(response, "Allow", allowed);
     return err != 0 ? err : uvhttp_response_send_status(response, 405);
 }
 
@@ -155,7 +168,7 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     struct uvhttp_static *files = context;
     uvhttp_method_t method = uvhttp_request_method(request);
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
-        return refuse_method(response);
+        return refuse_method(response, "GET, HEAD");
     if (UVH_UNLIKELY(files->settings.rate_limit != 0)) {
         int err =
             uvhttp_response_limit_rate(response, files->settings.rate_limit, files->settings.rate_burst);
@@ -195,6 +208,36 @@ static int open_watch(struct uvhttp_static *context)
     return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
 }
 
+int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (!files->settings.uploads)
+        return refuse_method(response, "GET, HEAD");
+    if (method != UVHTTP_METHOD_PUT && method != UVHTTP_METHOD_POST)
+        return refuse_method(response, "GET, HEAD, PUT, POST");
+    uvhttp_slice_t path = file_path(files, request);
+    if (uvh_target_has_slash(path))
+        return uvhttp_response_send_status(response, 404);
+    char *released = uvhttp_request_allocate(request, path.length + 1);
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
+    if (released == NULL || copy == NULL)
+        return UVHTTP_ENOMEM;
+    size_t length = uvh_target_release_kept(path, released);
+    length = uvh_static_files_normalize(released, length, copy);
+    if (uvh_static_files_forbids(&files->settings, copy))
+        return uvhttp_response_send_status(response, 403);
+    if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
+        return refuse_method(response, "GET, HEAD, POST");
+    const struct uvh_static_upload_order order = {
+        .settings = &files->settings,
+        .lock = &files->uploading,
+        .cache = &files->caches[uvhttp_request_worker(request)],
+        .path = {copy, length},
+    };
+    return uvh_static_upload_begin(response, &order);
+}
+
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
 {
     struct uvh_static_settings settings;
@@ -223,6 +266,7 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
         uvh_static_settings_release(&settings);
         return err;
     }
+    uvh_lock_init(&made->uploading);
     *context = made;
     return 0;
 }
@@ -235,6 +279,7 @@ void uvhttp_static_close(uvhttp_static_t *context)
         close_cache(context, context->caches[i]);
     uvh_static_cache_release(&context->prewarmed);
     uvh_folder_watch_close(context->folders);
+    uvh_lock_destroy(&context->uploading);
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     uvh_static_settings_release(&context->settings);
     uvh_free(allocator, context);
@@ -305,6 +350,14 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
     memcpy(pattern, prefix, length);
     memcpy(pattern + length, "*", 2);
     int err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
+    static const char *const methods[] = {"PUT", "POST"};
+    for (size_t i = 0; i < UVH_COUNT_OF(methods) && context->settings.uploads && err == 0; i++)
+        err = uvhttp_router_add(uvhttp_server_router(server),
+                                &(uvhttp_route_t){.method = methods[i],
+                                                  .pattern = pattern,
+                                                  .handler = uvhttp_static_handle_upload,
+                                                  .arg = context,
+                                                  .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
     return err;
 }

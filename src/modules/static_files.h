@@ -12,10 +12,12 @@
 #include "modules/static_cache.h"
 #include "modules/static_settings.h"
 #include "platform/folder_watch.h"
+#include "platform/lock.h"
 
 struct uvhttp_static {
     struct uvh_static_settings settings;
-    uint64_t seed; /* of the caches */
+    struct uvh_lock uploading; /* see static_publish.h */
+    uint64_t seed;             /* of the caches */
     struct uvh_static_cache
         prewarmed; /* with several workers not changed any more once requests come: each copies it */
     struct uvh_static_cache *_Atomic caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
@@ -39,7 +41,7 @@ static inline bool uvh_static_files_stirred(const struct uvhttp_static *context,
  * one byte more than `length`. */
 size_t uvh_static_files_normalize(const char *path, size_t length, char *out);
 
-/* Some name of the path begins with a dot, and the settings do not allow that. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
+/* Some name of the path begins with a dot, and the settings do not allow that, or is one of a file that is being uploaded. */
 bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path);
 
 #endif

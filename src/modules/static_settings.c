@@ -21,6 +21,7 @@ enum {
     /* Paths that lead to no file: so many for a file that may be known, and no more than that (about 1.5 MiB of the longest paths). */
     ABSENT_SHARE = 4,
     ABSENT_MOST = 4096,
+    DEFAULT_UPLOAD_MAX_SIZE = 1024 * 1024 * 1024,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
@@ -91,6 +92,11 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         .rate_burst = config->rate_burst,
         .listing = config->listing,
         .hidden = config->hidden,
+        .uploads = config->uploads,
+        .upload_overwrite = config->upload_overwrite,
+        .upload_folders = config->upload_folders,
+        .upload_sync = config->upload_sync,
+        .upload_max_size = or_default(config->upload_max_size, DEFAULT_UPLOAD_MAX_SIZE),
     };
     set_cache(settings, config);
     /* A file that may not stay in memory need not go there. */

@@ -33,6 +33,11 @@ struct uvh_static_settings {
     uint64_t rate_burst;
     bool listing;
     bool hidden;
+    bool uploads;
+    bool upload_overwrite;
+    bool upload_folders;
+    bool upload_sync;
+    uint64_t upload_max_size; /* bytes */
 };
 
 /* Opens the root. Errors as for uvhttp_static_open; then nothing is left to release. */

@@ -289,11 +289,51 @@ int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_fa
     return finish_open(opened < 0 ? -errno : opened, descriptor, facts);
 }
 
-int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, int *descriptor)
+/* Makes the last folder of `path` in the one above it. One that is there is fine. */
+static int make_folder(const struct uvh_file_root *root, const char *path)
 {
-    int opened = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
-    *descriptor = opened < 0 ? -1 : opened;
-    return opened < 0 ? opened : 0;
+    char above[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+    memcpy(above, path, length);
+    above[length] = '\0';
+    int folder = open_beneath(root, above, LOOK_FLAGS | O_DIRECTORY);
+    if (folder < 0)
+        return folder;
+    int result = mkdirat(folder, slash == NULL ? path : slash + 1, 0777) != 0 && errno != EEXIST ? -errno : 0;
+    close(folder);
+    return result;
+}
+
+int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make, int *descriptor)
+{
+    *descriptor = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
+    if (*descriptor != -ENOENT || !make)
+        return *descriptor < 0 ? *descriptor : 0;
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof(part))
+        return -ENAMETOOLONG;
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        int result = make_folder(root, part);
+        if (result != 0)
+            return result;
+    }
+    *descriptor = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
+    return *descriptor < 0 ? *descriptor : 0;
+}
+
+int uvh_file_look_in(int folder, const char *name, struct uvh_file_facts *facts)
+{
+    struct stat status;
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return -errno;
+    facts_from(&status, facts);
+    return 0;
 }
 
 void uvh_file_close(int descriptor)

@@ -14,7 +14,7 @@
 enum uvh_file_kind {
     UVH_FILE_REGULAR,
     UVH_FILE_FOLDER,
-    UVH_FILE_LINK, /* only from uvh_file_list */
+    UVH_FILE_LINK, /* only from uvh_file_list and uvh_file_look_in */
     UVH_FILE_OTHER /* FIFO, socket, device */
 };
 
@@ -50,10 +50,15 @@ int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descr
                   struct uvh_file_facts *facts);
 /* The same for any path of the file system, which is the caller's own choice: nothing is confined. */
 int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts);
-/* A folder, only to be named by its descriptor: nothing can be read from it. */
-int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, int *descriptor);
 int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
 void uvh_file_close(int descriptor);
+
+/* A folder below the root, to make things in: `*descriptor` is one to reach names by, not to read it. The folder stays the same one whatever
+ * happens to its path later. With `make` those of its path that are missing are made. Close it with uvh_file_close. */
+int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make, int *descriptor);
+
+/* What has the name in an open folder; links are not followed. */
+int uvh_file_look_in(int folder, const char *name, struct uvh_file_facts *facts);
 
 /* Another descriptor for the same open file, or a negative errno. */
 int uvh_file_duplicate(int descriptor);

@@ -272,7 +272,7 @@ static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *roo
     if (path.length > 0)
         memcpy(name, path.base, path.length);
     name[path.length] = '\0';
-    int err = uvh_file_open_folder(root, name, &descriptor);
+    int err = uvh_file_open_folder(root, name, false, &descriptor);
     if (err != 0)
         return err;
     /* By its descriptor, so that it is the folder which was found beneath the root, whatever has become of the path. */

@@ -131,6 +131,11 @@ int uvh_store_publish(struct uvh_store *store, const char *name, const char *to,
     return err == 0 && sync ? sync_folder(store->folder) : err;
 }
 
+int uvh_store_sync(const struct uvh_store *store)
+{
+    return sync_folder(store->folder);
+}
+
 int uvh_store_move(struct uvh_store *store, const char *name, const char *path)
 {
     return rename_to_free(store->folder, name, AT_FDCWD, path);

@@ -2,7 +2,7 @@
  * For uploads: nobody ever sees half a file under the name that was meant, and what is given up is removed.
  *
  * All functions may wait for the disk, so they run on the thread pool; any thread, one at a time for one store. Results are 0 or a negative errno, which is
- * libuv's code. Called by modules/spool.c. */
+ * libuv's code. Called by modules/spool.c and modules/static_upload.c. */
 #ifndef UVH_PLATFORM_STORE_H
 #define UVH_PLATFORM_STORE_H
 
@@ -48,6 +48,9 @@ int uvh_store_publish(struct uvh_store *store, const char *name, const char *to,
 
 /* The same to any path of the same file system, which must not exist (-EEXIST; -EXDEV for another file system). */
 int uvh_store_move(struct uvh_store *store, const char *name, const char *path);
+
+/* Brings what happened to names in the folder to the disk. */
+int uvh_store_sync(const struct uvh_store *store);
 
 /* Writes bytes to a new file; -EEXIST when there is something. */
 int uvh_store_write_new(const char *path, const void *data, size_t size, unsigned mode);

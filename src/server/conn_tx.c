@@ -17,6 +17,7 @@
 enum {
     COPIED_BODY =
         4096, /* bodies up to this size are copied beside their head, so that pipelined answers share a write */
+    PARTS_PER_EVENT = 1 << 20, /* bytes of a body in several parts before other connections get their turn */
     FIXED_HEAD_SIZE = 256, /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
 };
 
@@ -411,7 +412,7 @@ static int send_file(struct uvh_conn *conn)
 /* `out` and the body behind it, of which each part in turn. */
 static int send_waiting(struct uvh_conn *conn)
 {
-    uint64_t most = conn->tx == UVH_TX_BODY ? conn->exchange->base.sent + FILE_PER_EVENT : 0;
+    uint64_t most = conn->tx == UVH_TX_BODY ? conn->exchange->base.sent + PARTS_PER_EVENT : 0;
     for (;;) {
         int result = send_memory(conn);
         if (result == SENT_ALL)

@@ -101,6 +101,9 @@ static void begin(size_t n, bool fail_on)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_router_add(router, &routes[i]), 0);
+    const uvhttp_static_config_t files = {
+        .root = folder, .uploads = true, .upload_overwrite = true, .allocator = &stage.heap.allocator};
+    assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files), 0);
     hub = uvhttp_event_hub_new(&stage.heap.allocator);
     assert_non_null(hub);
     stage_listen(&stage);
@@ -190,6 +193,37 @@ static bool a_form(size_t n, bool fail_on)
     return failed;
 }
 
+/* The same into a folder that is served. */
+static bool an_upload_to_a_served_folder(size_t n, bool fail_on)
+{
+    begin(n, fail_on);
+    send_large("PUT /files/x HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\nContent-Digest: "
+               "md5=:AAAA:\r\nContent-Length: ",
+               "", "");
+    int status = answer_status(1);
+    bool failed = end(false);
+    assert_status(status, 201, failed);
+    size_t files = empty_folder();
+    assert_true(files == 1 || (files == 0 && status != 201));
+    return failed;
+}
+
+static bool a_form_to_a_served_folder(size_t n, bool fail_on)
+{
+    begin(n, fail_on);
+    send_large("POST /files/ HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; "
+               "boundary=b\r\nContent-Length: ",
+               "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
+               "--b\r\nContent-Disposition: form-data; name=large; filename=\"a/x\"\r\n\r\n",
+               "\r\n--b--\r\n");
+    int status = answer_status(1);
+    bool failed = end(false);
+    assert_status(status, 201, failed);
+    size_t files = empty_folder();
+    assert_true(files == 1 || (files == 0 && status != 201));
+    return failed;
+}
+
 static bool hidden_file_or_ended(void *arg)
 {
     (void)arg;
@@ -259,12 +293,19 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    static scenario_fn scenarios[] = {an_upload, a_form, a_client_that_goes, an_event_for_all};
+    static scenario_fn scenarios[] = {an_upload,
+                                      a_form,
+                                      a_client_that_goes,
+                                      an_event_for_all,
+                                      an_upload_to_a_served_folder,
+                                      a_form_to_a_served_folder};
     const struct CMUnitTest tests[] = {
-        {.name = "an upload",          .test_func = play_all, .initial_state = &scenarios[0]},
-        {.name = "a form",             .test_func = play_all, .initial_state = &scenarios[1]},
-        {.name = "a client that goes", .test_func = play_all, .initial_state = &scenarios[2]},
-        {.name = "an event for all",   .test_func = play_all, .initial_state = &scenarios[3]},
+        {.name = "an upload",                    .test_func = play_all, .initial_state = &scenarios[0]},
+        {.name = "a form",                       .test_func = play_all, .initial_state = &scenarios[1]},
+        {.name = "a client that goes",           .test_func = play_all, .initial_state = &scenarios[2]},
+        {.name = "an event for all",             .test_func = play_all, .initial_state = &scenarios[3]},
+        {.name = "an upload to a served folder", .test_func = play_all, .initial_state = &scenarios[4]},
+        {.name = "a form to a served folder",    .test_func = play_all, .initial_state = &scenarios[5]},
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

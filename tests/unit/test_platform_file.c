@@ -392,6 +392,79 @@ static void test_running_out_of_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
+/* Opens a folder both ways, without making any. */
+static void expect_folder(const struct place *place, const char *path, int result)
+{
+    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    int before = count_descriptors();
+    for (size_t i = 0; i < 2; i++) {
+        int descriptor;
+        assert_int_equal(uvh_file_open_folder(roots[i], path, false, &descriptor), result);
+        if (result == 0)
+            uvh_file_close(descriptor);
+    }
+    assert_int_equal(count_descriptors(), before);
+}
+
+static void test_opening_folders(void **state)
+{
+    const struct place *place = *state;
+    expect_folder(place, "", 0);
+    expect_folder(place, "a/b", 0);
+    expect_folder(place, "folder-link", 0);
+    expect_folder(place, "nowhere", -ENOENT);
+    expect_folder(place, "dangling", -ENOENT);
+    expect_folder(place, "file", -ENOTDIR);
+    expect_folder(place, "file/x", -ENOTDIR);
+    expect_folder(place, "fifo", -ENOTDIR);
+    expect_folder(place, "out-folder", -EXDEV);
+    expect_folder(place, "../root", -EXDEV);
+    expect_folder(place, "loop-a", -ELOOP);
+}
+
+static void test_making_folders(void **state)
+{
+    const struct place *place = *state;
+    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    static const char *const paths[2][3] = {
+        {"new",    "new/er/still",    "folder-link/x/y"},
+        {"second", "second/er/still", "folder-link/z"  }
+    };
+    int before = count_descriptors();
+    for (size_t i = 0; i < 2; i++) {
+        int descriptor;
+        struct uvh_file_facts facts;
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(uvh_file_open_folder(roots[i], paths[i][k], true, &descriptor), 0);
+            uvh_file_close(descriptor);
+            assert_int_equal(uvh_file_look(roots[i], paths[i][k], &facts), 0);
+            assert_int_equal(facts.kind, UVH_FILE_FOLDER);
+        }
+        assert_int_equal(uvh_file_open_folder(roots[i], "file/x", true, &descriptor), -ENOTDIR);
+        assert_int_equal(uvh_file_open_folder(roots[i], "out-folder/x", true, &descriptor), -EXDEV);
+        assert_int_equal(uvh_file_open_folder(roots[i], "absolute/x", true, &descriptor), -EXDEV);
+        assert_true(uvh_file_open_folder(roots[i], "dangling/x", true, &descriptor) < 0);
+    }
+    assert_int_equal(faccessat(place->folder, "x", F_OK, 0), -1);
+    assert_int_equal(count_descriptors(), before);
+}
+
+static void test_looking_in_a_folder_follows_no_link(void **state)
+{
+    const struct place *place = *state;
+    struct uvh_file_facts facts;
+    int folder;
+    assert_int_equal(uvh_file_open_folder(&place->kernel, "", false, &folder), 0);
+    assert_int_equal(uvh_file_look_in(folder, "file", &facts), 0);
+    assert_int_equal(facts.kind, UVH_FILE_REGULAR);
+    assert_int_equal(uvh_file_look_in(folder, "link", &facts), 0);
+    assert_int_equal(facts.kind, UVH_FILE_LINK);
+    assert_int_equal(uvh_file_look_in(folder, "a", &facts), 0);
+    assert_int_equal(facts.kind, UVH_FILE_FOLDER);
+    assert_int_equal(uvh_file_look_in(folder, "nowhere", &facts), -ENOENT);
+    uvh_file_close(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +482,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_root_that_was_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_roots, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_listing_a_folder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_opening_folders, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_making_folders, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_looking_in_a_folder_follows_no_link, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_running_out_of_descriptors, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,38 @@ sites:
     assert get(program, "/nowhere").status_code == 404
 
 
+def test_uploads_into_a_folder(start, tmp_path):
+    (tmp_path / "in").mkdir()
+    program = start("""
+sites:
+  - routes:
+      - {path: /in/, static: in, uploads: true, upload_max_size: 5}
+      - {path: /read/, static: in}
+  - hosts: other.example
+    routes:
+      - {path: /*, static: in, uploads: true, upload_overwrite: true, upload_folders: true, upload_sync: true}
+""")
+
+    def put(target, body=b"abc", host="localhost"):
+        return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body, host=host)
+
+    assert [put("/in/x").status, put("/in/x").status, put("/in/y", b"longer").status, put("/in/a/x").status] == [201, 409, 413, 409]
+    assert put("/read/x").status == 405
+    assert [put("/x", host="other.example").status, put("/a/x", host="other.example").status] == [204, 201]
+    assert get(program, "/read/a/x").text == "abc"
+
+
+def test_an_upload_that_another_route_takes(write, tmp_path):
+    (tmp_path / "in").mkdir()
+    answer = run("uvhttp", "check", write("""
+sites:
+  - routes:
+      - {path: "/in/*", methods: [POST], redirect: /}
+      - {path: /in/, static: in, uploads: true}
+"""))
+    assert answer.returncode != 0 and "is there already, in line 4" in answer.stderr
+
+
 def test_the_options_of_a_folder_are_used(start, tmp_path):
     """A file is looked at again after `revalidate_ms`, and an index file is the first that is there. One worker, since each has a cache of its own."""
     (tmp_path / "site").mkdir(exist_ok=True)
@@ -379,7 +411,7 @@ sites:
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4,
          memory_file_size: 5K, revalidate_ms: 6, precompressed: true, compress: true, compress_min_size: 1, compress_max_size: 2K,
-         gzip_level: 1, brotli_level: 2, zstd_level: 3, prewarm: [/index.html]}
+         gzip_level: 1, brotli_level: 2, zstd_level: 3, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_folders: true, upload_sync: true, prewarm: [/index.html]}
 """
 
 
@@ -387,7 +419,8 @@ def test_what_is_printed_loads_to_the_same(write):
     environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
-    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "status: 307", "slash: ignore",
+    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
+                   "upload_sync: true", "status: 307", "slash: ignore",
                    "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout
     again = run("uvhttp", "run", "--print-config", write(once.stdout, "again.yaml"))

@@ -428,6 +428,25 @@ def test_upload_file(start, tmp_path):
     assert sorted(os.listdir(folder)) == ["FILE", "x"]
 
 
+# shared_folder
+
+
+def test_shared_folder(start, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
+    program = start("shared_folder", "0", folder)
+    put, form, download, changed = curl_lines("shared_folder")
+    assert program.ask("/FILE", method="PUT", body=b"abc").status == 401
+    assert curl(put, program.port, tmp_path).stdout == "201 Created\n"
+    assert curl(put, program.port, tmp_path).stdout == ""
+    assert curl(form, program.port, tmp_path).stdout == "/FILE\n"
+    curl(download + " -o back", program.port, tmp_path)
+    assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
+    assert "412 Precondition Failed" in curl(changed, program.port, tmp_path).stdout
+    eventually(lambda: os.listdir(folder) == ["FILE"], "nothing else is left")
+
+
 # form_upload
 
 

@@ -161,6 +161,7 @@ BAD_VALUES = [
     ("cache-memory", "99999999999G", "is out of range"),
     ("cache-entries", "0", "'0' is out of range; allowed are 1 to 1000000"),
     ("memory-file-size", "2G", "'2G' is out of range"),
+    ("upload-max-size", "0", "'0' is out of range; allowed are 1 to"),
     ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
     ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
     ("workers", "1025", "workers is 1025; allowed are 1 to 1024 workers"),
@@ -547,6 +548,17 @@ def test_revalidate_ms(serve, site):
     (site / "file.txt").write_text("changed to something longer\n")
     eventually(lambda: eager.ask("/file.txt").body == b"changed to something longer\n", "the changed file is noticed")
     assert lazy.ask("/file.txt").body == b"a file\n"
+
+
+def test_uploads(serve, site):
+    def put(program, target, body=b"abc"):
+        return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body).status
+
+    assert put(serve(), "/new") == 405
+    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite", "--upload-folders", "--upload-sync", "--upload-max-size", "1K")
+    assert [put(careful, "/new"), put(careful, "/new"), put(careful, "/a/b/new")] == [201, 409, 409]
+    assert [put(bold, "/new"), put(bold, "/a/b/new"), put(bold, "/x", b"x" * 1025)] == [204, 201, 413]
+    assert (site / "a" / "b" / "new").read_bytes() == b"abc"
 
 
 # Limits

@@ -1,0 +1,24 @@
+/* Uploads into a folder that is served: PUT of one file, POST of a form with files.
+ *
+ * Called by static_files.c on the loop's thread, once for each request. */
+#ifndef UVH_MODULES_STATIC_UPLOAD_H
+#define UVH_MODULES_STATIC_UPLOAD_H
+
+#include <uvhttp/response.h>
+
+#include "modules/static_cache.h"
+#include "modules/static_settings.h"
+#include "platform/lock.h"
+
+struct uvh_static_upload_order {
+    const struct uvh_static_settings *settings;
+    struct uvh_lock *lock; /* one for all uploads to the root */
+    struct uvh_static_cache *_Atomic
+        *cache;          /* where this worker's is, or will be: what is uploaded is forgotten there */
+    uvhttp_slice_t path; /* as that of uvh_static_fetch */
+};
+
+/* Method PUT or POST. Results are those of a handler. */
+int uvh_static_upload_begin(uvhttp_response_t *response, const struct uvh_static_upload_order *order);
+
+#endif

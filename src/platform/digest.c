@@ -1,0 +1,78 @@
+/* A struct uvh_digest is OpenSSL's own context: there is nothing to add to it. */
+#include "platform/digest.h"
+
+#include <string.h>
+
+#if defined(UVH_WITH_LIBCRYPTO)
+
+#include <openssl/evp.h>
+
+static EVP_MD_CTX *context_of(struct uvh_digest *digest)
+{
+    return (EVP_MD_CTX *)(void *)digest;
+}
+
+struct uvh_digest *uvh_digest_new(size_t size)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    if (context != NULL && EVP_DigestInit_ex(context, size == 64 ? EVP_sha512() : EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(context);
+        context = NULL;
+    }
+    return (struct uvh_digest *)(void *)context;
+}
+
+/* With a context that was begun these two cannot fail. */
+void uvh_digest_add(struct uvh_digest *digest, uvhttp_slice_t bytes)
+{
+    if (bytes.length > 0)
+        (void)EVP_DigestUpdate(context_of(digest), bytes.base, bytes.length);
+}
+
+bool uvh_digest_matches(struct uvh_digest *digest, const unsigned char *expected)
+{
+    unsigned char made[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    return EVP_DigestFinal_ex(context_of(digest), made, &size) == 1 && memcmp(made, expected, size) == 0;
+}
+
+void uvh_digest_free(struct uvh_digest *digest)
+{
+    EVP_MD_CTX_free(context_of(digest));
+}
+
+bool uvh_digest_available(void)
+{
+    return true;
+}
+
+#else
+
+struct uvh_digest *uvh_digest_new(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+void uvh_digest_add(struct uvh_digest *digest, uvhttp_slice_t bytes)
+{
+    (void)digest, (void)bytes;
+}
+
+bool uvh_digest_matches(struct uvh_digest *digest, const unsigned char *expected)
+{
+    (void)digest, (void)expected;
+    return false;
+}
+
+void uvh_digest_free(struct uvh_digest *digest)
+{
+    (void)digest;
+}
+
+bool uvh_digest_available(void)
+{
+    return false;
+}
+
+#endif

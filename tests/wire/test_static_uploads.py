@@ -1,0 +1,572 @@
+"""Uploads into a folder that is served: what is taken, what is refused before a byte of it is asked for, and that nothing is ever left half done."""
+
+import base64
+import hashlib
+import json
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+
+import raw
+from static_server import KIB, MIB, SECRET, place, replace, serve, write  # noqa: F401 (fixtures)
+from test_clients import curl, installed
+from wire_server import eventually
+
+LARGE = 3 * MIB + 7
+
+
+def read(root, name):
+    with open(os.path.join(root, name), "rb") as file:
+        return file.read()
+
+
+def put(server, target, body=b"new", *fields):
+    return server.ask(target, f"Content-Length: {len(body)}", *fields, method="PUT", body=body)
+
+
+def form(*files, fields=(), boundary="b0undary"):
+    """The body of a form; each file is a name and bytes."""
+    parts = [b'Content-Disposition: form-data; name="%s"\r\n\r\n%s' % pair for pair in fields]
+    parts += [b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: text/plain\r\n\r\n%s' % pair for pair in files]
+    return b"".join(b"--%s\r\n%s\r\n" % (boundary.encode(), part) for part in parts) + b"--%s--\r\n" % boundary.encode()
+
+
+def post(server, target, body, *fields):
+    return server.ask(target, 'Content-Type: multipart/form-data; boundary="b0undary"', f"Content-Length: {len(body)}", *fields, method="POST", body=body)
+
+
+def names(root):
+    return sorted(os.listdir(root))
+
+
+def wait_until_it_holds(root, *wanted):
+    eventually(lambda: names(root) == sorted(wanted), "nothing else is left in the folder")
+
+
+def digest(body, kind="sha-256"):
+    return f"{kind}=:{base64.b64encode(hashlib.new(kind.replace('-', ''), body).digest()).decode()}:"
+
+
+# PUT
+
+
+@pytest.mark.parametrize("size", [0, 1, 32 * KIB, LARGE])
+@pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
+def test_put_makes_a_file_that_is_served(place, serve, size, coded):
+    server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
+    with server.connect() as connection:
+        for number, status in enumerate((201, 204, 204)):
+            body = raw.pattern(size, number)
+            if coded:
+                pieces = [body[i:i + 70_000] for i in range(0, size, 70_000)]
+                answer = connection.ask("PUT", "/a%20file.txt", "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
+            else:
+                answer = connection.ask("PUT", "/a%20file.txt", f"Content-Length: {size}", body=body)
+            assert answer.status == status
+            assert answer.get("Location") == ("/a%20file.txt" if status == 201 else None)
+            got = connection.ask("GET", "/a%20file.txt")  # at once, and not what was cached
+            assert (got.status, got.body, got.get("ETag")) == (200, body, answer.get("ETag"))
+            assert got.get("Content-Type").startswith("text/plain")
+    assert names(place) == ["a file.txt"] and read(place, "a file.txt") == body
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(os.stat(os.path.join(place, "a file.txt")).st_mode) == 0o666 & ~mask
+
+
+def test_without_the_option_there_are_no_uploads(place, serve):
+    server = serve()
+    for method in ("PUT", "POST", "DELETE"):
+        answer = server.ask("/x", "Content-Length: 1", method=method, body=b"x")
+        assert (answer.status, answer.allow() & {"PUT", "POST", "DELETE"}) == (405, set())
+    assert names(place) == []
+
+
+def test_allow_names_them(place, serve):
+    server = serve("--uploads")
+    for answer in (server.ask("/x", method="DELETE"), server.ask("/x", method="OPTIONS")):
+        assert {"GET", "HEAD", "PUT", "POST"} <= answer.allow() and "DELETE" not in answer.allow()
+    answer = put(server, "/folder/")
+    assert (answer.status, answer.allow()) == (405, {"GET", "HEAD", "POST"})
+
+
+def test_a_new_index_file_is_seen_at_once(place, serve):
+    """The folder's own entry of the cache is dropped, too."""
+    write(place, "docs/index.html", b"old")
+    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "3600000")
+    assert server.ask("/docs/").body == b"old"
+    assert put(server, "//docs///index.html").status == 204
+    assert server.ask("/docs/").body == server.ask("/docs/index.html").body == b"new"
+
+
+def test_other_workers_see_it_after_the_interval(place, serve):
+    write(place, "x", b"old")
+    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "20", "--workers", "4")
+    connections = [server.connect() for _ in range(16)]
+    assert {connection.ask("GET", "/x").body for connection in connections} == {b"old"}
+    assert put(server, "/x").status == 204
+    for connection in connections:
+        eventually(lambda: connection.ask("GET", "/x").body == b"new", "this worker has noticed")
+        connection.close()
+
+
+def test_a_file_is_kept_unless_it_may_be_replaced(place, serve):
+    server = serve("--uploads")
+    assert put(server, "/x", b"first").status == 201
+    answer = put(server, "/x", b"second")
+    assert answer.status == 409 and b"not replaced here" in answer.body
+    assert read(place, "x") == b"first"
+    wait_until_it_holds(place, "x")
+
+
+def test_nobody_sees_half_a_file(place, serve):
+    write(place, "x", b"old")
+    server = serve("--uploads", "--upload-overwrite", "--hidden", "--listing")
+    with server.connect() as connection:
+        connection.send(raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(500_000))
+        eventually(lambda: len(names(place)) == 2, "writing has begun")
+        hidden, = set(names(place)) - {"x"}
+        assert hidden.startswith(".uvhttp-") and read(place, "x") == b"old"
+        assert server.ask("/" + hidden).status == 404, "not even where hidden files are served"
+        assert server.ask("/x").body == b"old"
+        connection.send(raw.pattern(500_000, 500_000))
+        assert connection.response().status == 204
+    assert names(place) == ["x"] and read(place, "x") == raw.pattern(1_000_000)
+
+
+def test_files_that_a_killed_process_left_are_not_served(place, serve):
+    write(place, ".uvhttp-0123456789abcdef.part", b"half")
+    for flags in ((), ("--hidden",)):
+        server = serve("--uploads", *flags)
+        assert server.ask("/.uvhttp-0123456789abcdef.part").status == 404
+        assert put(server, "/.uvhttp-0123456789abcdef.part").status == 403
+    assert read(place, ".uvhttp-0123456789abcdef.part") == b"half"
+
+
+def test_with_sync(place, serve):
+    server = serve("--uploads", "--upload-sync", "--upload-overwrite")
+    assert [put(server, "/x", body).status for body in (b"a", b"bc")] == [201, 204]
+    assert post(server, "/", form((b"y", b"de"))).status == 201
+    assert read(place, "x") == b"bc" and read(place, "y") == b"de"
+
+
+# Conditions (RFC 9110 section 13)
+
+
+def test_if_match_protects_from_lost_updates(place, serve):
+    server = serve("--uploads", "--upload-overwrite")
+    assert put(server, "/x", b"1", "If-Match: *").status == 412, "there is none"
+    tag = put(server, "/x", b"1").get("ETag")
+    newer = put(server, "/x", b"2", f'If-Match: "other", {tag}')
+    assert newer.status == 204
+    assert put(server, "/x", b"3", f"If-Match: {tag}").status == 412, "somebody was quicker"
+    assert put(server, "/x", b"3", f"If-Match: W/{newer.get('ETag')}").status == 412, "compared strongly"
+    assert read(place, "x") == b"2"
+    assert put(server, "/x", b"3", "If-Match: *").status == 204
+    wait_until_it_holds(place, "x")
+
+
+def test_if_none_match_makes_new_files_only(place, serve):
+    server = serve("--uploads", "--upload-overwrite")
+    assert put(server, "/x", b"1", "If-None-Match: *").status == 201
+    assert put(server, "/x", b"2", "If-None-Match: *").status == 412
+    tag = server.ask("/x").get("ETag")
+    assert put(server, "/x", b"2", f"If-None-Match: {tag}").status == 412
+    assert put(server, "/x", b"2", 'If-None-Match: "other"').status == 204
+
+
+def test_if_unmodified_since(place, serve):
+    path = write(place, "x", b"1")
+    os.utime(path, ns=(0, 784111777_000000000))
+    server = serve("--uploads", "--upload-overwrite")
+    assert put(server, "/x", b"2", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT").status == 412
+    assert put(server, "/x", b"2", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT").status == 204
+
+
+@pytest.mark.parametrize("field", ["If-None-Match: *", "If-Match: {tag}"])
+def test_of_two_who_change_the_same_state_one_wins(place, serve, field):
+    """Both were told to go on: it is looked again when all has come."""
+    server = serve("--uploads", "--upload-overwrite")
+    tag = put(server, "/x", b"0").get("ETag")
+    target = "/new" if "None" in field else "/x"
+    connections = [server.connect() for _ in range(8)]
+    for connection in connections:
+        connection.send(raw.request("PUT", target, field.format(tag=tag), "Content-Length: 2", "Expect: 100-continue"))
+        assert connection.line() == b"HTTP/1.1 100 Continue" and connection.line() == b""
+    for number, connection in enumerate(connections):
+        connection.send(b"%02d" % number)
+    statuses = [connection.response().status for connection in connections]
+    assert sorted(statuses)[1:] == [412] * 7 and min(statuses) in (201, 204)
+    assert read(place, target[1:]) == b"%02d" % statuses.index(min(statuses))
+    wait_until_it_holds(place, *{"x", target[1:]})
+
+
+# Digests (RFC 9530)
+
+
+@pytest.mark.parametrize("name", ["Content-Digest", "repr-digest"])
+@pytest.mark.parametrize("size", [0, 3, LARGE])
+def test_a_right_digest(place, serve, name, size):
+    server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
+    assert put(server, "/x", body, f"{name}: {digest(body)}").status == 201
+    assert put(server, "/x", body, f"{name}: {digest(body, 'sha-512')} , md5=:AAAA:,{digest(body)};a=1").status == 204
+    assert put(server, "/x", body, f"{name}: md5=:AAAA:").status == 204, "one that nobody trusts is not looked at"
+
+
+@pytest.mark.parametrize("fields", [
+    [f"Content-Digest: {digest(b'other')}"], [f"Content-Digest: {digest(b'other', 'sha-512')}"],
+    [f"Content-Digest: {digest(b'new')}, {digest(b'other', 'sha-512')}"],
+    [f"Content-Digest: {digest(b'new')}", f"Repr-Digest: {digest(b'other')}"],
+    ["Content-Digest: sha-256=:AAAA:"], ["Content-Digest: sha-256"], ["Content-Digest: sha-256=abc"], ["Repr-Digest: sha-256=:!:"],
+    ["Content-Digest: sha-256=:"], ["Content-Digest: " + digest(b"new")[:-1]],
+])
+def test_a_wrong_digest_changes_nothing(place, serve, fields):
+    write(place, "x", b"old")
+    server = serve("--uploads", "--upload-overwrite")
+    for target in ("/x", "/y"):
+        answer = put(server, target, b"new", *fields)
+        assert answer.status == 400 and b"digest" in answer.body
+    assert read(place, "x") == b"old"
+    wait_until_it_holds(place, "x")
+
+
+# What is refused, and that nobody is asked for a body in vain
+
+
+REFUSED = [
+    ("/x", ["Content-Range: bytes 0-2/9"], 400),
+    ("/x", ["Content-Encoding: gzip"], 415),
+    ("/x", ["Content-Digest: sha-256=:AAAA:"], 400),
+    ("/x", ["If-Match: *"], 412),
+    ("/a%01b", [], 400),
+    ("/" + "n" * 256, [], 400),
+    ("/.hidden", [], 403),
+    ("/.git/config", [], 403),
+    ("/out", [], 403),
+    ("/out/x", [], 403),
+    ("/up/x", [], 403),
+    ("/inner", [], 403),
+    ("/fifo", [], 403),
+    ("/socket", [], 403),
+    ("/a%2fb", [], 404),
+    ("/folder", [], 409),
+    ("/file", [], 409),
+    ("/missing/x", [], 409),
+    ("/file/x", [], 409),
+    ("/folder/", [], 405),
+    ("/", [], 405),
+]
+
+
+@pytest.fixture
+def odd_place(place):
+    write(place, "file", b"old")
+    write(place, "folder/x", b"old")
+    os.symlink(os.path.dirname(place), os.path.join(place, "out"))
+    os.symlink("..", os.path.join(place, "up"))
+    os.symlink("file", os.path.join(place, "inner"))
+    os.mkfifo(os.path.join(place, "fifo"))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(place, "socket"))
+    yield place
+    listener.close()
+
+
+@pytest.mark.parametrize("target, fields, status", REFUSED)
+def test_what_is_refused_is_refused_before_the_body(odd_place, serve, target, fields, status):
+    before = names(odd_place), names(os.path.join(odd_place, "folder"))
+    server = serve("--uploads")
+    with server.connect() as connection:
+        connection.send(raw.request("PUT", target, "Content-Length: 3", "Expect: 100-continue", *fields))
+        answer = connection.response()
+        assert (answer.status, answer.interim) == (status, [])
+    assert put(server, target, b"new", *fields).status == status
+    assert (names(odd_place), names(os.path.join(odd_place, "folder"))) == before
+    assert read(odd_place, "file") == b"old"
+    assert names(os.path.dirname(odd_place)) == ["root", "secret.txt"]
+
+
+def test_links_inside_the_root_are_followed_to_folders(place, serve):
+    os.mkdir(os.path.join(place, "real"))
+    os.symlink("real", os.path.join(place, "link"))
+    assert put(serve("--uploads"), "/link/x").status == 201
+    assert read(place, "real/x") == b"new"
+
+
+@pytest.mark.parametrize("target", ["/../x", "/%2e%2e/x", "/a/../../x", "/..%2fx", "/%2e%2e%2fx", "/..%5cx", "/%252e%252e/x", "/.%2e/x", "/%c0%ae%c0%ae/x"])
+def test_nothing_is_written_outside(place, serve, target):
+    assert put(serve("--uploads", "--upload-folders"), target).status in (201, 400, 403, 404, 409)
+    assert names(os.path.dirname(place)) == ["root", "secret.txt"]
+
+
+@pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
+def test_a_body_beyond_the_limit(place, serve, coded):
+    server, body = serve("--uploads", "--upload-max-size", "300000"), raw.pattern(300_001)
+    assert put(server, "/fits", body[:-1]).status == 201
+    with server.connect() as connection:
+        if coded:
+            connection.send(raw.request("PUT", "/x", "Transfer-Encoding: chunked", body=raw.chunked(body)))
+        else:
+            connection.send(raw.request("PUT", "/x", "Expect: 100-continue", "Content-Length: 300001"))
+        answer = connection.response()
+        assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
+    wait_until_it_holds(place, "fits")
+
+
+def test_folders_above_are_made_if_wanted(place, serve):
+    server = serve("--uploads", "--upload-folders")
+    assert put(server, "/a/b/c/x").status == 201
+    assert put(server, "/a/b/y").status == 201
+    assert put(server, "/a/b/y/z").status == 409
+    assert put(server, "/a/.b/z").status == 403
+    assert read(place, "a/b/c/x") == read(place, "a/b/y") == b"new" and names(os.path.join(place, "a")) == ["b"]
+
+
+def test_folders_are_not_made_through_links(odd_place, serve):
+    server = serve("--uploads", "--upload-folders")
+    assert put(server, "/out/new/x").status == put(server, "/up/new/x").status == 403
+    assert names(os.path.dirname(odd_place)) == ["root", "secret.txt"]
+
+
+def test_a_folder_without_permission(place, serve):
+    how = {"wrapper": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]} if os.geteuid() == 0 else {}
+    from program import Program
+    server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--uploads", **how)
+    os.chmod(place, 0o500)
+    try:
+        with server.connect() as connection:
+            connection.send(raw.request("PUT", "/x", "Content-Length: 3", "Expect: 100-continue"))
+            answer = connection.response()
+            assert (answer.status, answer.interim) == (403, [])
+        assert "permission denied (403)" in server.log()
+    finally:
+        os.chmod(place, 0o700)
+        assert server.stop() == 0
+
+
+# What goes wrong on the way
+
+
+@pytest.mark.parametrize("leave", ["reset", "half_close"])
+@pytest.mark.parametrize("sent", [0, 100, 500_000])
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+def test_a_client_that_leaves_leaves_nothing(place, serve, leave, sent, method):
+    server = serve("--uploads")
+    body = form((b"a", raw.pattern(300_000)), (b"b", raw.pattern(700_000)))
+    with server.connect() as connection:
+        connection.send(raw.request(method, "/", "Content-Type: multipart/form-data; boundary=b0undary", f"Content-Length: {len(body)}") + body[:sent]
+                        if method == "POST" else raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(sent))
+        if sent > 0 or method == "PUT":
+            eventually(lambda: names(place) != [] or sent < 200_000, "writing has begun")
+        getattr(connection, leave)()
+    wait_until_it_holds(place)
+    assert put(server, "/y").status == 201
+
+
+def test_a_server_that_stops_leaves_nothing(place, serve):
+    server = serve("--uploads", "--drain-timeout", "1")
+    with server.connect() as connection:
+        connection.send(raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(500_000))
+        eventually(lambda: names(place) != [], "writing has begun")
+        server.finish()
+    assert names(place) == []
+
+
+def small_disk(size):
+    """Files cannot become larger than a limit of the process, which for them is as good as a full disk."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return limit
+
+
+def test_a_disk_that_becomes_full(place, serve):
+    server = serve("--uploads", prepare=small_disk(200_000))
+    assert put(server, "/fits", raw.pattern(200_000)).status == 201
+    with server.connect() as connection:
+        connection.send(raw.request("PUT", "/x", "Content-Length: 900000000") + raw.pattern(400_000))
+        answer = connection.response()
+        assert answer.status == 507 and b"no room" in answer.body and answer.says_close()
+    body = form((b"a", b"small"), (b"b", raw.pattern(300_000)))
+    assert post(server, "/", body).status == 507
+    wait_until_it_holds(place, "fits")
+    assert server.log().count("(507)") == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser may mount")
+def test_a_file_system_that_is_full(place, serve):
+    disk = os.path.join(place, "disk")
+    os.mkdir(disk)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        server = serve("--uploads")
+        assert put(server, "/disk/fits", raw.pattern(100_000)).status == 201
+        assert put(server, "/disk/x", raw.pattern(300_000)).status == 507
+        wait_until_it_holds(disk, "fits")
+        assert put(server, "/disk/y", raw.pattern(100_000)).status == 201, "what was given up takes no room"
+    finally:
+        server.stop()
+        subprocess.run(["umount", disk], check=True)
+
+
+# Forms
+
+
+def test_a_form_with_files(place, serve):
+    os.mkdir(os.path.join(place, "in"))
+    server = serve("--uploads", "--upload-overwrite")
+    files = [(b"a?%b.txt", b"1"), (b"C:\\dir\\large", raw.pattern(LARGE)), (b"../../up", b""), (b".dot", b"4")]
+    answer = post(server, "/in/", form(*files, fields=[(b"note", b"ignored")]))
+    assert (answer.status, answer.get("Location")) == (201, None)
+    lines = answer.body.decode().splitlines()
+    assert lines == ["/in/a%3F%25b.txt", "/in/large", "/in/up", "/in/_dot"]
+    for line, (_, content) in zip(lines, files):
+        assert server.ask(line).body == content
+    assert names(os.path.join(place, "in")) == sorted(["a?%b.txt", "large", "up", "_dot"])
+    again = post(server, "/in", form((b"up", b"new")))  # a folder without the slash, too
+    assert (again.status, again.get("Location"), again.body) == (200, None, b"/in/up\n")
+    one = post(server, "/in", form((b"one", b"new")))
+    assert (one.status, one.get("Location")) == (201, "/in/one")
+
+
+@pytest.mark.parametrize("body, status, reason", [
+    (form(fields=[(b"a", b"b")]), 400, b"holds no file"),
+    (form((b"x", b"1"), (b"y/x", b"2")), 400, b"one name"),
+    (form((b"dir/", b"1")), 400, b"no name"),
+    (form((b"new", b"1"), (b"file", b"2")), 409, b"not replaced here"),
+    (form((b"new", b"1"), (b"folder", b"2")), 409, b"folder of that name"),
+    (form((b"new", b"1"), (b"inner", b"2")), 403, b"no file"),
+    (form((b"new", b"1"))[:-4], 400, b"closing delimiter"),
+    (form(*((b"%d" % i, b"1") for i in range(101))), 413, b"too many parts"),
+    (b"--b0undary\r\nX: y\r\n\r\n", 400, b"Content-Disposition"),
+])
+def test_a_form_is_stored_as_a_whole_or_not(odd_place, serve, body, status, reason):
+    before = names(odd_place)
+    answer = post(serve("--uploads"), "/", body)
+    assert answer.status == status and reason in answer.body
+    wait_until_it_holds(odd_place, *before)
+    assert read(odd_place, "file") == b"old"
+
+
+def test_forms_that_are_none_and_folders_that_are_none(odd_place, serve):
+    server = serve("--uploads")
+    assert server.ask("/", "Content-Type: text/plain", method="POST", body=b"x").status == 415
+    assert post(server, "/missing/", form((b"x", b"1"))).status == 404
+    assert post(server, "/file", form((b"x", b"1"))).status == 409
+    assert post(server, "/out", form((b"x", b"1"))).status == 403
+    assert put(server, "/y", b"x" * 10).status == 201
+
+
+@pytest.mark.parametrize("fields, status", [
+    ([], 201), (["Sec-Fetch-Site: same-origin", "Origin: null"], 201), (["Sec-Fetch-Site: none"], 201),
+    (["Origin: http://LOCALHOST"], 201), (["Sec-Fetch-Site: cross-site"], 403), (["Sec-Fetch-Site: same-site", "Origin: http://localhost"], 403),
+    (["Origin: http://localhost.example"], 403), (["Origin: null"], 403), (["Origin: http://localhost:1"], 403),
+])
+def test_forms_of_other_sites_pages_are_refused(place, serve, fields, status):
+    assert post(serve("--uploads"), "/", form((b"x", b"1")), *fields).status == status
+    wait_until_it_holds(place, *(["x"] if status == 201 else []))
+
+
+# Many at once
+
+
+def test_many_at_once(place, serve):
+    server = serve("--uploads", "--workers", "2")
+    connections = [server.connect() for _ in range(32)]
+    for step in range(6):
+        for number, connection in enumerate(connections):
+            head = raw.request("PUT", f"/{number}", "Content-Length: 600000") if step == 0 else b""
+            connection.send(head + raw.pattern(100_000, number + step * 100_000))
+    for number, connection in enumerate(connections):
+        assert connection.response().status == 201
+        assert connection.ask("GET", f"/{number}").body == raw.pattern(600_000, number)
+        connection.close()
+
+
+def test_readers_see_the_old_file_or_the_new_one(place, serve):
+    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "1")
+    bodies = [bytes([number]) * (20 * KIB + number) for number in range(40)]
+    put(server, "/x", bodies[0])
+    readers = [server.connect() for _ in range(4)]
+    for body in bodies:
+        for reader in readers:
+            reader.send(raw.request("GET", "/x"))
+        assert put(server, "/x", body).status == 204
+        for reader in readers:
+            assert reader.response().body in bodies
+
+
+# Real clients
+
+
+def test_curl(place, serve):
+    server = serve("--uploads", "--upload-overwrite")
+    source = os.path.join(os.path.dirname(place), "source file")
+    with open(source, "wb") as file:
+        file.write(raw.pattern(LARGE))
+    assert curl(server, "-T", source, "--expect100-timeout", "60", path="/") == b"201 Created\n"  # curl adds the name
+    assert read(place, "source file") == raw.pattern(LARGE)
+    assert curl(server, "-F", f"file=@{source};filename=other", path="/") == b"/other\n"
+    assert read(place, "other") == raw.pattern(LARGE)
+    pipe = subprocess.run([installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-", server.url + "piped"], input=raw.pattern(700_000),
+                          capture_output=True, check=True)
+    assert pipe.stdout == b"201 Created\n" and read(place, "piped") == raw.pattern(700_000)
+
+
+def test_curl_that_waits_is_refused_before_it_sends(place, serve):
+    server = serve("--uploads", "--upload-max-size", "1000")
+    source = write(os.path.dirname(place), "source", raw.pattern(2_000_000)).decode()
+    told = curl(server, "-T", source, "--expect100-timeout", "60", "--output", "/dev/null", "--write-out", "%{http_code} %{size_upload}", path="/x")
+    assert told == b"413 0"
+
+
+def test_httpx(place, serve):
+    import httpx
+    server = serve("--uploads")
+    with httpx.Client(base_url=server.url, trust_env=False) as client:
+        answer = client.put("/x", content=(raw.pattern(100_000, i * 100_000) for i in range(5)))
+        assert (answer.status_code, answer.headers["location"]) == (201, "/x")
+        got = client.get("/x")
+        assert got.content == raw.pattern(500_000) and got.headers["etag"] == answer.headers["etag"]
+        answer = client.post("/", files=[("file", ("a.txt", b"A")), ("file", ("\u00fc.bin", raw.pattern(LARGE)))], data={"note": "n"})
+        assert (answer.status_code, answer.text) == (201, "/a.txt\n/%C3%BC.bin\n")
+        assert client.get("/\u00fc.bin").content == raw.pattern(LARGE)
+
+
+def test_aiohttp(place, serve):
+    import aiohttp
+    import asyncio
+    server = serve("--uploads")
+
+    async def go():
+        async with aiohttp.ClientSession() as session:
+            async with session.put(server.url + "x", data=raw.pattern(LARGE), expect100=True) as answer:
+                assert answer.status == 201
+            form_data = aiohttp.FormData()
+            form_data.add_field("file", raw.pattern(70_000), filename="y.bin")
+            async with session.post(server.url, data=form_data) as answer:
+                assert (answer.status, await answer.text()) == (201, "/y.bin\n")
+
+    asyncio.run(go())
+    assert read(place, "x") == raw.pattern(LARGE) and read(place, "y.bin") == raw.pattern(70_000)
+
+
+def test_node(place, serve):
+    server = serve("--uploads")
+    script = """
+        const url = process.argv[1];
+        const put = await fetch(url + "x", {method: "PUT", body: Buffer.alloc(3000000, "n"), headers: {"If-None-Match": "*"}});
+        const again = await fetch(url + "x", {method: "PUT", body: "y", headers: {"If-None-Match": "*"}});
+        const form = new FormData();
+        form.append("file", new Blob(["inside"]), "node.txt");
+        const post = await fetch(url, {method: "POST", body: form});
+        console.log(JSON.stringify([put.status, put.headers.get("location"), again.status, post.status, await post.text()]));
+    """
+    result = subprocess.run([installed("node", "nodejs"), "--input-type=module", "-e", script, server.url], capture_output=True, check=True, timeout=120)
+    assert json.loads(result.stdout) == [201, "/x", 412, 201, "/node.txt\n"]
+    assert read(place, "x") == b"n" * 3_000_000 and read(place, "node.txt") == b"inside"
