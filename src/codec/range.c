@@ -89,7 +89,8 @@ static bool belong_together(const struct uvh_range *a, const struct uvh_range *b
     return after->first <= before->last || after->first - before->last - 1 < UVH_RANGE_GAP;
 }
 
-/* Takes in the range, with those it belongs together with in the place of the first of them. */
+/* Takes in the range, with those it belongs together with in the place of the first of them. Once round is enough: what it grows by is an item,
+ * and as far from all others as they are from each other. */
 static void add(struct uvh_range_set *set, struct uvh_range range)
 {
     size_t place = set->count;
@@ -107,7 +108,6 @@ static void add(struct uvh_range_set *set, struct uvh_range range)
         memmove(&set->items[i], &set->items[i + 1], (set->count - i) * sizeof(*one));
         if (i < place)
             place = i;
-        i = 0; /* it has grown, and may reach those that were passed */
     }
     memmove(&set->items[place + 1], &set->items[place], (set->count - place) * sizeof(range));
     set->items[place] = range;
