@@ -64,7 +64,7 @@ UVHTTP_EXPORT void uvhttp_compress_free(uvhttp_compress_t *compress);
 /* A middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware): `compress` is the uvhttp_compress_t. Lets every request pass, and looks at what is answered. Of Accept-Encoding
  * (section 12.5.3) the coding with the highest weight is taken, of equal ones br before zstd before gzip. Bodies in pieces go out in chunks; of server-sent events,
  * JSON lines (application/x-ndjson, json-seq) and multipart/x-mixed-replace every piece leaves at once, of others when there is enough of them or
- * with uvhttp_response_flush. Such a stream costs some hundred KiB while it is open. When memory runs out, a body in one piece is sent as it is, one in pieces ends. Added before
+ * with uvhttp_response_flush. Such a stream costs 0.3 to 2 MiB while it is open. When memory runs out, a body in one piece is sent as it is, one in pieces ends. Added before
  * uvhttp_body_etag_handle_request, it makes those tags weak; behind it, they are made of the coded bytes. */
 UVHTTP_EXPORT int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                  void *compress);

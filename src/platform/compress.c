@@ -12,8 +12,7 @@
 #include "base/list.h"
 
 enum {
-    STREAM_WINDOW_BITS =
-        18, /* 256 KiB: what an open stream without a length may cost is a small multiple of it */
+    STREAM_WINDOW_BITS = 16,    /* 64 KiB, since many streams may be open */
     ZSTD_MOST_WINDOW_BITS = 23, /* RFC 9659 section 3 */
     CHUNK_SIZE = 16384,
 };
@@ -223,14 +222,13 @@ static int zstd_begin(struct uvh_compressor *compressor, int level, uint64_t siz
     if (context == NULL)
         return UVHTTP_ENOMEM;
     compressor->as.zstd = context;
-    bool known = size_hint != UVH_COMPRESS_SIZE_UNKNOWN;
-    int window = STREAM_WINDOW_BITS;
-    if (known) {
-        ZSTD_compressionParameters usual = ZSTD_getCParams(level, size_hint == 0 ? 1 : size_hint, 0);
-        window = (int)usual.windowLog;
-    }
+    /* All tables have the size that suits so many bytes. */
+    if (size_hint == UVH_COMPRESS_SIZE_UNKNOWN)
+        size_hint = UINT64_C(1) << STREAM_WINDOW_BITS;
+    ZSTD_compressionParameters usual = ZSTD_getCParams(level, size_hint == 0 ? 1 : size_hint, 0);
+    int window = (int)usual.windowLog;
     int err = zstd_set(context, ZSTD_c_compressionLevel, level);
-    if (err == 0 && known)
+    if (err == 0)
         err = zstd_set(context, ZSTD_c_srcSizeHint, size_hint > INT_MAX ? INT_MAX : (int)size_hint);
     if (err == 0)
         err = zstd_set(context, ZSTD_c_windowLog,

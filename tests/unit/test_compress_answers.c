@@ -208,10 +208,37 @@ static int begin_slow(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return err != 0 ? err : uvhttp_response_write(response, "first", 5);
 }
 
-/* NULL when memory ran out. */
+/* Of a handler on another thread, which goes on when the client has what was flushed. */
+static uv_sem_t seen;
+
+static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    if (err == 0)
+        err = uvhttp_response_write(response, "first", 5);
+    if (err == 0)
+        err = uvhttp_response_flush(response);
+    uv_sem_wait(&seen);
+    if (err == 0)
+        err = uvhttp_response_write(response, "second", 6);
+    return err != 0 ? err : uvhttp_response_end(response);
+}
+
+static int add_blocking_route(void)
+{
+    return uvhttp_router_add(
+        uvhttp_server_router(stage.server),
+        &(uvhttp_route_t){.pattern = "/blocking", .handler = block, .flags = UVHTTP_ROUTE_BLOCKING});
+}
+
+/* False when memory ran out. */
 static bool begin_site(const uvhttp_compress_config_t *config)
 {
-    if (stage_new_server(&stage) == NULL || uvhttp_compress_new(&compression, config, NULL, 0) != 0 ||
+    stage.config->event_heartbeat = 1;
+    if (stage_new_server(&stage) == NULL || add_blocking_route() != 0 ||
+        uvhttp_compress_new(&compression, config, NULL, 0) != 0 ||
         uvhttp_server_use(stage.server, uvhttp_compress_handle_request, compression) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/events", begin_events, NULL) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/slow", begin_slow, NULL) != 0 ||
@@ -413,8 +440,8 @@ static void await_plain(const char *wanted)
 {
     char out[4096];
     for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
-        raw_client_step(&client, 1 << 20);
-        stage_turn(&stage);
+        if (!raw_client_step(&client, 1 << 20))
+            stage_wait(&stage);
         char coded[4096];
         size_t length = 0;
         const char *at = client.received > 0 ? memmem(client.data, client.received, "\r\n\r\n", 4) : NULL;
@@ -461,6 +488,35 @@ static void what_was_written_leaves_when_it_is_flushed(void **state)
     assert_int_equal(uvhttp_response_write(events, "second", 6), 0);
     assert_int_equal(uvhttp_response_flush(events), 0);
     await_plain("firstsecond");
+    assert_int_equal(uvhttp_response_end(events), 0);
+}
+
+static void a_handler_that_blocks_can_flush(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_sem_init(&seen, 0), 0);
+    raw_client_send_text(&client, "GET /blocking HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    await_plain("first");
+    uv_sem_post(&seen);
+    for (int turn = 0; turn < STAGE_MOST_TURNS && !raw_client_answer(&client, &offset, false, &answer);
+         turn++) {
+        raw_client_step(&client, 1 << 20);
+        stage_wait(&stage);
+    }
+    char out[100];
+    assert_int_equal(undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, out, sizeof(out), true),
+                     11);
+    assert_memory_equal(out, "firstsecond", 11);
+    uv_sem_destroy(&seen);
+}
+
+/* The heartbeat is made by the server, and part of the coded body all the same. */
+static void a_heartbeat_is_compressed_too(void **state)
+{
+    (void)state;
+    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    await_plain("data: one\n\n");
+    await_plain("data: one\n\n:\n\n");
     assert_int_equal(uvhttp_response_end(events), 0);
 }
 
@@ -693,6 +749,8 @@ int main(void)
         TEST(head_says_what_get_would),
         TEST(every_event_leaves_at_once),
         TEST(what_was_written_leaves_when_it_is_flushed),
+        TEST(a_handler_that_blocks_can_flush),
+        TEST(a_heartbeat_is_compressed_too),
         TEST(the_client_may_go),
         TEST(a_length_that_was_announced_has_to_come),
         TEST(back_pressure),
