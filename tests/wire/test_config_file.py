@@ -378,7 +378,7 @@ sites:
       - {path: /b, redirect: "- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4,
-         memory_file_size: 5K, revalidate_ms: 6, prewarm: [/index.html]}
+         memory_file_size: 5K, revalidate_ms: 6, rate_limit: 7M, rate_burst: 8K, prewarm: [/index.html]}
 """
 
 
@@ -386,7 +386,7 @@ def test_what_is_printed_loads_to_the_same(write):
     environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
-    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "status: 307", "slash: ignore",
+    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "rate_limit: 7340032", "rate_burst: 8192", "status: 307", "slash: ignore",
                    "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout
     again = run("uvhttp", "run", "--print-config", write(once.stdout, "again.yaml"))
