@@ -2,9 +2,10 @@
  * head and writes one constant answer, so no HTTP server on the same system calls can be cheaper. The benchmarks give
  * their figures as multiples of it. Not a server for anything else: it believes every byte.
  *
- *     floor [--body BYTES | --text TEXT | --file PATH] [--post BYTES] [--close] [PORT]
+ *     floor [--body BYTES | --text TEXT | --file PATH | --memfd BYTES] [--post BYTES] [--close] [PORT]
  *
- * --body (default 13) and --text answer from memory, all requests of one read with one write; --file by the header and sendfile.
+ * --body (default 13) and --text answer from memory, all requests of one read with one write; --file by the header and sendfile, --memfd
+ * the same from memory that is made a file, and sealed.
  * --post: that many bytes follow each head and are thrown away. --close: a connection ends after its answer. */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -169,6 +171,23 @@ static size_t open_file(const char *path)
     return (size_t)status.st_size;
 }
 
+/* What --body would send. */
+static size_t make_file(size_t size, const char *text)
+{
+    size_t length = strlen(text);
+    FILE *stream;
+    file = memfd_create("floor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    stream = file < 0 ? NULL : fdopen(dup(file), "w");
+    for (size_t i = 0; stream != NULL && i < size; i++)
+        putc(text[i % length], stream);
+    if (stream == NULL || fclose(stream) != 0 ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+        perror("floor: cannot make a file in memory");
+        exit(1);
+    }
+    return size;
+}
+
 /* Returns the port, with the answer prepared. */
 static unsigned long read_options(int argc, char **argv)
 {
@@ -185,13 +204,16 @@ static unsigned long read_options(int argc, char **argv)
             body_size = strlen(text);
         } else if (strcmp(argv[i], "--file") == 0 && i + 1 < argc) {
             body_size = open_file(argv[++i]);
+        } else if (strcmp(argv[i], "--memfd") == 0 && i + 1 < argc) {
+            body_size = make_file(strtoul(argv[++i], NULL, 10), text);
         } else if (strcmp(argv[i], "--post") == 0 && i + 1 < argc) {
             post_size = strtoul(argv[++i], NULL, 10);
         } else if (argv[i][0] >= '0' && argv[i][0] <= '9') {
             port = strtoul(argv[i], NULL, 10);
         } else {
             fprintf(stderr,
-                    "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH] "
+                    "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | --memfd "
+                    "BYTES] "
                     "[--post BYTES] [--close] [PORT]\n",
                     argv[i]);
             exit(2);

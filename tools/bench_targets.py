@@ -51,8 +51,10 @@ def commands(options):
     common = ["--rounds", str(options.rounds), "--build-dir", str(options.build_dir)]
     length = ["--seconds", str(options.seconds)]
     ours = [targets.FLOOR, targets.OWN, targets.NGINX]
-    rest = [name for name in targets.WORKS if name not in targets.WORKS_OF_ALL]
+    rest = [name for name in targets.WORKS if name not in (*targets.WORKS_OF_ALL, *targets.WORKS_OF_FILES)]
     yield "bench_http.py", ["--peers", *dict.fromkeys([*ours, *options.peers]), "--works", *targets.WORKS_OF_ALL, "--rate", "0", *common, *length]
+    yield "bench_http.py", ["--peers", *targets.FLOORS, targets.OWN, targets.NGINX, targets.H2O, "--works", *targets.WORKS_OF_FILES, "--rate", "0",
+                            *common, *length]
     yield "bench_http.py", ["--peers", *ours, "--works", *rest, "--rate", "0", *common, *length]
     for curve, points in targets.CURVES.items():
         yield "bench_scale.py", ["--only", curve, "--points", *map(str, points), *common, *length]

@@ -115,10 +115,23 @@ def marks_of(*results, **more):
 
 def test_ratios_are_taken_within_a_round():
     marks = marks_of(result("file-13", "uvhttp", [5.0, 10.0, 7.0]), result("file-13", "nginx", [10.0, 10.0, None]))
-    mark = marks["13-byte file beside nginx", "must"]
+    mark = marks["13-byte file beside nginx, first mark", "must"]
     assert (mark["value"], mark["limit"], mark["met"]) == (pytest.approx(0.75), 0.75, True)
-    mark = marks["13-byte file beside nginx", "aim"]
+    mark = marks["13-byte file beside nginx", "must"]
     assert (mark["limit"], mark["met"]) == (0.72, False)
+
+
+def test_files_are_judged_beside_the_better_floor_and_h2o():
+    marks = marks_of(result("file-10k", "uvhttp", [5.0]), result("file-10k", "floor", [4.9]), result("file-10k", "floor-memory", [4.0]),
+                     result("file-10k", "h2o", [5.0]), result("encoded-10k", "uvhttp", [7.0]), result("encoded-10k", "nginx", [10.0]),
+                     result("mix", "uvhttp", [8.0]), result("mix", "nginx", [10.0]), result("mix", "h2o", [7.0]))
+    found = {text: (mark["value"], mark["met"]) for (text, level), mark in marks.items() if level == "must"}
+    assert found["10 KB file beside the better floor"] == (pytest.approx(1.25), False)
+    assert found["10 KB file beside h2o"] == (pytest.approx(1.0), True)
+    assert found["precompressed 10 KB text beside nginx"] == (pytest.approx(0.7), True)
+    assert found["2,000 files by Zipf's law beside nginx"] == (pytest.approx(0.8), False)
+    assert found["2,000 files by Zipf's law beside h2o"] == (pytest.approx(8 / 7), False)
+    assert found["100 KB file beside the better floor"] == (None, None)
 
 
 def test_the_best_of_all_peers_is_found():
@@ -161,7 +174,7 @@ def test_the_table_is_printed_from_files(run, tmp_path):
     assert row(done, "16 pipelined ", " us ")[-2:] == ["NOT", "MET"]
     assert row(done, "two workers beside one")[-2:] == ["not", "measured"]
     assert "two workers beside one: uvhttp has one worker" in done.stdout
-    assert "What has to hold: 1 met, 0 not met, 9 not measured" in done.stdout
+    assert "What has to hold: 1 met, 0 not met, 25 not measured" in done.stdout
     assert json.loads((tmp_path / "out.json").read_text())["kind"] == "targets"
 
 

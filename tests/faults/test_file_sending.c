@@ -2,6 +2,7 @@
  * own between the server and the system. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,6 +109,35 @@ long syscall(long number, ...)
                           argument[5]);
 }
 
+/* ---- a handler that keeps a descriptor ---- */
+
+static struct {
+    int descriptor, error, told, released;
+} kept;
+
+static void told_error(int error, void *arg)
+{
+    assert_ptr_equal(arg, &kept);
+    assert_int_equal(kept.released, 0);
+    kept.error = error;
+    kept.told++;
+}
+
+static void release_kept(void *arg)
+{
+    assert_ptr_equal(arg, &kept);
+    kept.released++;
+}
+
+static int send_kept(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    uvhttp_response_on_read_error(response, told_error, &kept);
+    return uvhttp_response_send_descriptor(response, 200, NULL, kept.descriptor, 0, SIZE, release_kept,
+                                           &kept);
+}
+
 /* ---- the stage ---- */
 
 static void path_of(const char *name, char path[128])
@@ -128,6 +158,7 @@ static void begin(void)
                                                                    .memory_file_size = 5000,
                                                                    .allocator = stage.config->allocator}),
                      0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_kept, NULL), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
@@ -235,6 +266,39 @@ static void a_disk_that_fails_while_a_file_is_sent_ends_the_connection(void **st
         assert_int_equal(stage.errors_logged, 1);
         end();
     }
+}
+
+static void who_keeps_a_descriptor_is_told_that_it_cannot_be_read(void **state)
+{
+    char path[128];
+    struct raw_answer answer;
+    (void)state;
+    path_of("file", path);
+    memset(&kept, 0, sizeof(kept));
+    kept.descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(kept.descriptor >= 0);
+    begin();
+    assert_whole("/kept", SIZE);
+    assert_int_equal(kept.told, 0);
+    assert_int_equal(kept.released, 1);
+    kept.released = 0;
+    fault.call = CALL_SENDFILE;
+    fault.error = ESTALE;
+    fault.after = 0;
+    fault.times = 1;
+    assert_int_equal(answer_to("/kept", &answer), 0);
+    assert_int_equal(kept.told, 1);
+    assert_int_equal(kept.error, -ESTALE);
+    assert_int_equal(kept.released, 1);
+    /* A client that goes is no error of the file. */
+    kept.released = 0;
+    fault.error = ECONNRESET;
+    fault.times = 1;
+    assert_int_equal(answer_to("/kept", &answer), 0);
+    assert_int_equal(kept.told, 1);
+    assert_int_equal(kept.released, 1);
+    end();
+    close(kept.descriptor);
 }
 
 static void a_file_that_is_sent_in_dribs_and_drabs_arrives_whole(void **state)
@@ -357,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_that_fails_before_the_answer_is_500_and_a_line_in_the_log),
         cmocka_unit_test(a_disk_that_fails_while_a_file_is_sent_ends_the_connection),
+        cmocka_unit_test(who_keeps_a_descriptor_is_told_that_it_cannot_be_read),
         cmocka_unit_test(a_file_that_is_sent_in_dribs_and_drabs_arrives_whole),
         cmocka_unit_test(a_large_file_leaves_others_their_turn),
         cmocka_unit_test(a_large_file_alone_is_sent_in_long_slices),

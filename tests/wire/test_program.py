@@ -163,6 +163,8 @@ BAD_VALUES = [
     ("memory-file-size", "2G", "'2G' is out of range"),
     ("upload-max-size", "0", "'0' is out of range; allowed are 1 to"),
     ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
+    ("rate-limit", "0", "'0' is out of range; allowed are 1 to"),
+    ("rate-burst", "fast", "'fast' is not a size"),
     ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
     ("workers", "1025", "workers is 1025; allowed are 1 to 1024 workers"),
     ("workers", "all", "'all' is not a number; allowed are 1 to 1024 workers"),
@@ -181,7 +183,7 @@ def test_a_bad_value_is_named_with_its_flag(site, option, value, message):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("option, value, message", [BAD_VALUES[i] for i in (0, 6, 14, 21, 22)])
+@pytest.mark.parametrize("option, value, message", [BAD_VALUES[i] for i in (0, 6, 14, 23, 24)])
 def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
     done = run("uvhttp", "serve", site, environment={variable(option): value})
     assert done.returncode == 1

@@ -1,5 +1,8 @@
 """Ours: uvhttp, and the floor that every server stands on. Both must be there, and Release, or nothing is measured at all."""
 
+import pathlib
+import subprocess
+
 from . import servers
 from .contender import Contender
 
@@ -24,11 +27,14 @@ class Floor(Contender):
         servers.program(place.bin_folder, "floor")
         self.version = servers.uvhttp_build(place.bin_folder).split()[0]
 
+    def by_sendfile(self, work):
+        return work.floor_file
+
     def start(self, place, work):
         command = [servers.program(place.bin_folder, "floor")]
         if work.kind == "json":
             command += ["--text", work.body.decode()]
-        elif work.floor_file:
+        elif self.by_sendfile(work):
             command += ["--file", place.site / work.file_name]
         else:
             command += ["--body", work.size]
@@ -39,12 +45,29 @@ class Floor(Contender):
         return servers.Server(self.name, self.version, [*command, "0"], place.cores, place.folder)
 
 
+class FloorInMemory(Floor):
+    """The same with files from memory, as long as copies of them do not fill it: below about 100 KB one of both floors is the lower one, and which one
+    differs between machines."""
+
+    name, title = "floor-memory", "floor (raw epoll, from memory)"
+    configuration = "as floor, but files of 10 and 100 KB from memory"
+    kinds = frozenset({"file"})
+    own = False
+    lacking = {kind: "`floor` is the floor of this work" for kind in ("memory", "json", "echo", "encoded", "mix")}
+
+    def lacks(self, work):
+        return None if work.kind in self.kinds and work.floor_file and not work.large else self.lacking["memory"]
+
+    def by_sendfile(self, work):
+        return False
+
+
 class Uvhttp(Contender):
     """The programs as they are built, with their defaults: what a user gets."""
 
     name = title = "uvhttp"
     configuration = ("defaults: benchmark_rps for 13 bytes from memory, benchmark_unified for JSON and POST, `uvhttp serve -q` for files "
-                     f"(for the mix with --cache-entries {MANY_FILES})")
+                     f"(for the mix with --cache-entries {MANY_FILES}), `performance_static_server --precompressed` for the encoded file")
     kinds = frozenset({"memory", "json", "echo", "file", "mix"})
     lacking = {"encoded": "uvhttp does not look for a gzip beside a file"}
     own, several_workers = True, False
@@ -53,11 +76,17 @@ class Uvhttp(Contender):
         self.version = servers.uvhttp_build(place.bin_folder)
         for name in ("benchmark_rps", "benchmark_unified"):
             servers.program(place.bin_folder, name)
+        folders = pathlib.Path(place.bin_folder) / "performance_static_server"
+        if folders.exists() and "--precompressed" in subprocess.run([folders], capture_output=True, text=True).stderr:  # its usage
+            self.kinds = type(self).kinds | {"encoded"}
 
     def start(self, place, work):
         if work.kind in ("memory", "json", "echo"):
             return self.start_program(place, "benchmark_rps" if work.kind == "memory" else "benchmark_unified")
         port = servers.free_port()
+        if work.kind == "encoded":
+            command = [servers.program(place.bin_folder, "performance_static_server"), "-d", place.site, "-p", port, "--precompressed"]
+            return servers.FileServer(self.name, self.version, command, place.cores, place.folder, port)
         command = [servers.program(place.bin_folder, "uvhttp"), "serve", place.site, "-q", "--listen", "127.0.0.1", "--port", port]
         if work.kind == "mix":
             command += ["--cache-entries", MANY_FILES]

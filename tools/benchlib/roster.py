@@ -2,7 +2,7 @@
 
 from . import Refused, family_built, family_debian, family_own
 
-ALL = [family_own.Floor, family_own.Uvhttp, family_debian.Nginx, family_debian.NginxWorkers, family_debian.H2o, family_debian.Lighttpd,
+ALL = [family_own.Floor, family_own.FloorInMemory, family_own.Uvhttp, family_debian.Nginx, family_debian.NginxWorkers, family_debian.H2o, family_debian.Lighttpd,
        family_debian.Apache, family_debian.Caddy, family_built.Microhttpd, family_built.Evhttp, family_built.Go, family_built.Node,
        family_built.Actix, family_built.Python, family_built.Granian]
 NAMES = [contender.name for contender in ALL]

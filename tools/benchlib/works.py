@@ -108,11 +108,11 @@ class Encoded(Work):
 
     encoding = "gzip"
     fields = (("Accept-Encoding", "gzip"),)
-    file_name = "encoded/words.txt"
+    file_name = None
 
     def __init__(self, name, title, size):
         super().__init__(name, title, size)
-        self.kind = "encoded"
+        self.kind, self.file_name = "encoded", f"encoded/{name}.txt"
 
     @functools.cached_property
     def body(self):
@@ -199,6 +199,7 @@ HTTP = [
     Work("file-100k", "100 KB file", 100 * 1024, floor_file=True),
     Work("file-10m", "10 MB file", 10 * 1024 * 1024, floor_file=True),
     Encoded("encoded", "100 KB file, its gzip lies beside it", 100 * 1024),
+    Encoded("encoded-10k", "10 KB text, its gzip lies beside it", 10 * 1024),
     Mix("mix", "2,000 files by Zipf's law", 2000),
     Echo("post-1k", "POST echo, 1 KB", 1024),
     Echo("post-100k", "POST echo, 100 KB", 100 * 1024),

@@ -212,6 +212,8 @@ static int add_routes(uvhttp_server_t *server)
         err = add_guards(server);
     if (err == 0)
         err = add_asking(router);
+    if (err == 0)
+        err = add_limited(router);
     for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
         err = uvhttp_router_add(router, &piece_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

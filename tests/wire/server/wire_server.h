@@ -117,6 +117,9 @@ int add_blocking(uvhttp_router_t *router);
 /* asking.c: adds its routes. */
 int add_asking(uvhttp_router_t *router);
 
+/* limited.c: adds the routes that test_sending.py asks. 0, or the first error. */
+int add_limited(uvhttp_router_t *router);
+
 /* Waits until /open-gate is asked; for threads. */
 void wait_for_gate(void *arg);
 /* uploads.c */
