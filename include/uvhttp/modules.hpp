@@ -38,6 +38,9 @@ struct FileOptions {
     std::size_t cacheEntries = 0;
     std::size_t memoryFileSize = 0;
     std::size_t revalidateMs = 0;
+    std::size_t cacheDescriptors = 0;
+    std::size_t negativeMs = 0; /* UVHTTP_STATIC_NEVER: not at all */
+    bool watch = false;
 
     /* Calls `call` with the options as C has them. */
     template <class Call> int with(Call call) const noexcept
@@ -55,6 +58,9 @@ struct FileOptions {
         raw.cache_entries = cacheEntries;
         raw.memory_file_size = memoryFileSize;
         raw.revalidate_ms = revalidateMs;
+        raw.cache_descriptors = cacheDescriptors;
+        raw.negative_ms = negativeMs;
+        raw.watch = watch;
         return call(raw);
     }
 };

@@ -162,6 +162,8 @@ BAD_VALUES = [
     ("cache-entries", "0", "'0' is out of range; allowed are 1 to 1000000"),
     ("memory-file-size", "2G", "'2G' is out of range"),
     ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
+    ("negative-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
+    ("cache-descriptors", "0", "'0' is out of range; allowed are 1 to 1000000"),
     ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
     ("workers", "1025", "workers is 1025; allowed are 1 to 1024 workers"),
     ("workers", "all", "'all' is not a number; allowed are 1 to 1024 workers"),
