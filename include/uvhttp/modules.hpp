@@ -43,6 +43,9 @@ struct FileOptions {
     bool uploadFolders = false;
     bool uploadSync = false;
     std::size_t uploadMaxSize = 0;
+    std::size_t cacheDescriptors = 0;
+    std::size_t negativeMs = 0; /* UVHTTP_STATIC_NEVER: not at all */
+    bool watch = false;
 
     /* Calls `call` with the options as C has them. */
     template <class Call> int with(Call call) const noexcept
@@ -65,6 +68,9 @@ struct FileOptions {
         raw.upload_folders = uploadFolders;
         raw.upload_sync = uploadSync;
         raw.upload_max_size = uploadMaxSize;
+        raw.cache_descriptors = cacheDescriptors;
+        raw.negative_ms = negativeMs;
+        raw.watch = watch;
         return call(raw);
     }
 };

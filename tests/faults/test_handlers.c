@@ -47,6 +47,23 @@ static int guard(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return UVHTTP_DECLINED;
 }
 
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* Answers later, and cannot. `arg` is the error. */
+static int fail_later(uvhttp_response_t *response, void *arg)
+{
+    int error = *(const int *)arg;
+    assert_int_equal(uvhttp_response_fail(response, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_fail(response, UVHTTP_DECLINED), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_fail(response, error), 0);
+    assert_false(uvhttp_response_open(response));
+    assert_int_equal(uvhttp_response_fail(response, error), UVHTTP_EANSWERED);
+    return 0;
+}
+
 static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const char *what = uvhttp_request_query(request, "do");
@@ -64,6 +81,12 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         return UVHTTP_EGONE;
     if (strcmp(what, "fail-number") == 0) /* a status is no result */
         return 200;
+    if (strncmp(what, "later-", 6) == 0) {
+        static const int errors[] = {UVHTTP_ENOMEM, UVHTTP_EHEADER};
+        int error = strcmp(what, "later-nomem") == 0 ? 0 : 1;
+        uvhttp_response_set_header(response, "X-Half", "made");
+        return uvhttp_response_defer(response, nothing, fail_later, (void *)(uintptr_t)&errors[error]);
+    }
     if (strcmp(what, "zero") == 0) {
         uvhttp_response_set_status(response, 410);
         return uvhttp_response_send_status(response, 0);
@@ -159,6 +182,8 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         {"GET",     "/?do=fail",             500, "abch", "500 Internal Server Error\n"},
         {"GET",     "/?do=gone",             500, "abch", "500 Internal Server Error\n"},
         {"GET",     "/?do=fail-number",      500, "abch", "500 Internal Server Error\n"},
+        {"GET",     "/?do=later-fail",       500, "abch", "500 Internal Server Error\n"},
+        {"GET",     "/?do=later-nomem",      503, "abch", "503 Service Unavailable\n"  },
         {"GET",     "/?do=zero",             410, "abch", "410 Gone\n"                 },
         {"GET",     "/?do=reset",            205, "abch", ""                           },
         {"GET",     "/?do=twice",            200, "abch", "first"                      },

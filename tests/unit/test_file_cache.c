@@ -191,6 +191,9 @@ static void assert_sane(const struct uvh_file_cache *cache)
         }
     }
     assert_int_equal(in_buckets, count);
+    assert_int_equal(atomic_load(&cache->counts.entries), count);
+    assert_int_equal(atomic_load(&cache->counts.memory), memory);
+    assert_int_equal(atomic_load(&cache->counts.descriptors), descriptors);
 }
 
 /* Loads and inserts; the cache holds the only reference afterwards. */
@@ -665,6 +668,66 @@ static void test_many_entries(void **state)
     }
 }
 
+/* Operations in any order, entries that others hold on to included. Whatever was put in last under a name is what is found, if anything. */
+static void test_random_walk(void **state)
+{
+    enum { NAMES = 40, STEPS = 20000, HELD = 8 };
+    struct place *place = *state;
+    struct uvh_file_entry *held[HELD] = {NULL};
+    char sizes[NAMES] = {0}; /* the byte its last version consists of, 0 before */
+    unsigned random = 7;
+    size_t gone = 0;
+    init_cache(place, 24, 900, 5);
+    for (int i = 0; i < STEPS; i++) {
+        char name[8];
+        random = random * 1103515245u + 12345u;
+        unsigned which = random / 65536 % NAMES;
+        snprintf(name, sizeof(name), "n%u", which);
+        random = random * 1103515245u + 12345u;
+        switch (random / 65536 % 8) {
+        case 0:
+        case 1: {
+            struct uvh_file_entry *entry;
+            random = random * 1103515245u + 12345u;
+            sizes[which] = (char)('a' + random / 65536 % 26);
+            make_file(place, name, random / 65536 % 150, sizes[which]);
+            assert_int_equal(load(place, name, &entry), 0);
+            entry->looked_at = (uint64_t)i;
+            assert_true(uvh_file_cache_insert(&place->cache, entry));
+            uvh_file_entry_unref(held[i % HELD]);
+            held[i % HELD] = entry;
+            break;
+        }
+        case 2: {
+            struct uvh_file_entry *entry = find(place, name);
+            if (entry != NULL)
+                uvh_file_cache_remove(&place->cache, entry);
+            assert_null(find(place, name));
+            break;
+        }
+        case 3:
+            if (i % 50 == 0)
+                uvh_file_cache_shed(&place->cache);
+            break;
+        case 4: /* one that was thrown out, perhaps */
+            if (held[i % HELD] != NULL)
+                uvh_file_cache_remove(&place->cache, held[i % HELD]);
+            break;
+        default: {
+            const struct uvh_file_entry *entry = find(place, name);
+            gone += entry == NULL && sizes[which] != 0;
+            if (entry != NULL && entry->descriptor < 0 && entry->size > 0)
+                assert_int_equal(entry->body[0], sizes[which]);
+        }
+        }
+        assert_sane(&place->cache);
+    }
+    assert_true(gone > 100);
+    assert_true(atomic_load(&place->cache.counts.evictions) > 100);
+    for (size_t i = 0; i < HELD; i++)
+        uvh_file_entry_unref(held[i]);
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     struct place *place = *state;
@@ -721,6 +784,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_cache_can_be_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_references_keep_entries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_entries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_random_walk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -411,7 +411,7 @@ sites:
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4,
          memory_file_size: 5K, revalidate_ms: 6, precompressed: true, compress: true, compress_min_size: 1, compress_max_size: 2K,
-         gzip_level: 1, brotli_level: 2, zstd_level: 3, rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_folders: true, upload_sync: true, prewarm: [/index.html]}
+         gzip_level: 1, brotli_level: 2, zstd_level: 3, rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_folders: true, upload_sync: true, prewarm: [/index.html, "**/*.html"], watch: true, negative_ms: 7, cache_descriptors: 8}
 """
 
 
@@ -419,7 +419,8 @@ def test_what_is_printed_loads_to_the_same(write):
     environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
-    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "rate_limit: 7340032", "rate_burst: 8192", "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
+    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "rate_limit: 7340032", "rate_burst: 8192", "watch: true", "negative_ms: 7", "cache_descriptors: 8", '- "**/*.html"',
+                   "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
                    "upload_sync: true", "status: 307", "slash: ignore",
                    "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout
@@ -564,6 +565,8 @@ def test_values_of_a_site(write, site, expected):
     ("path: /, static: site, listing: perhaps", "3:42: listing is 'perhaps'; allowed are true and false"),
     ("path: /, static: site, cache_memory: 0", "3:47: cache_memory: '0' is out of range; allowed are 1 to 1099511627776 bytes"),
     ("path: /, static: site, revalidate_ms: x", "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
+    ("path: /, static: site, prewarm: ['*.nope']", "3:43: '*.nope' cannot be loaded from '{}/site': no file fits it"),
+    ("path: /, static: site, prewarm: ['*[']", "3:43: '*[' cannot be loaded from '{}/site': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"),
     ("path: /, static: site, prewarm: [/nope]", "3:43: '/nope' cannot be loaded from '{}/site': no such file or directory"),
     ("path: /, static: site, listning: true", "3:33: a route has no 'listning'; did you mean 'listing'?"),
     ("path: /, static: site, status: 301", "3:33: 'status' belongs to 'redirect', or into 'respond'"),

@@ -165,6 +165,8 @@ BAD_VALUES = [
     ("revalidate-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
     ("rate-limit", "0", "'0' is out of range; allowed are 1 to"),
     ("rate-burst", "fast", "'fast' is not a size"),
+    ("negative-ms", "0", "'0' is out of range; allowed are 1 to 3600000"),
+    ("cache-descriptors", "0", "'0' is out of range; allowed are 1 to 1000000"),
     ("max-connections", "0", "max_connections is 0; allowed are 1 to"),
     ("workers", "1025", "workers is 1025; allowed are 1 to 1024 workers"),
     ("workers", "all", "'all' is not a number; allowed are 1 to 1024 workers"),

@@ -50,9 +50,9 @@ def test_a_change_without_a_new_date_or_size_is_noticed(place, serve):
 def test_a_file_that_appears_and_goes(place, serve):
     server = serve("--revalidate-ms", "20")
     for _ in range(3):
-        assert server.ask("/file").status == 404
+        eventually(lambda: server.ask("/file").status == 404, "the file is missing")
         write(place, "file", b"here")
-        assert server.ask("/file").body == b"here"  # what was missing is not remembered
+        eventually(lambda: server.ask("/file").body == b"here", "the file is there")
         os.remove(os.path.join(place, "file"))
         eventually(lambda: server.ask("/file").status == 404, "the file is gone")
 

@@ -1,0 +1,179 @@
+/* modules/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when memory runs out; against a plain list. */
+#include "modules/absent_cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+static long live;
+static long left; /* allocations until one fails */
+
+static void *allocate(size_t size, void *context)
+{
+    (void)context;
+    if (left-- == 1)
+        return NULL;
+    live++;
+    return malloc(size);
+}
+
+static void *reallocate(void *memory, size_t size, void *context)
+{
+    (void)context;
+    return realloc(memory, size);
+}
+
+static void release(void *memory, void *context)
+{
+    (void)context;
+    live--;
+    free(memory);
+}
+
+static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL};
+
+static uvhttp_slice_t slice(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+static void assert_sane(const struct uvh_absent_cache *cache)
+{
+    size_t listed = 0;
+    size_t in_buckets = 0;
+    for (const struct uvh_list *at = cache->recent.next; at != &cache->recent; at = at->next) {
+        assert_true(at->next->previous == at);
+        listed++;
+    }
+    for (size_t i = 0; i < cache->bucket_count; i++) {
+        for (const struct uvh_absent_entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next) {
+            assert_int_equal(entry->hash & (cache->bucket_count - 1), i);
+            in_buckets++;
+        }
+    }
+    assert_int_equal(listed, cache->count);
+    assert_int_equal(in_buckets, cache->count);
+    assert_true(cache->count <= cache->limit);
+}
+
+static void test_the_oldest_goes_first(void **state)
+{
+    struct uvh_absent_cache cache;
+    (void)state;
+    uvh_absent_cache_init(&cache, &allocator, 3, 42);
+    assert_int_equal(live, 0);
+    assert_null(uvh_absent_cache_find(&cache, slice("a")));
+    uvh_absent_cache_remove(&cache, slice("a"));
+    for (const char *name = "abc"; *name != '\0'; name++) {
+        struct uvh_absent_entry *entry = uvh_absent_cache_put(&cache, (uvhttp_slice_t){name, 1});
+        assert_non_null(entry);
+        entry->error = -ENOENT - *name;
+    }
+    assert_int_equal(uvh_absent_cache_find(&cache, slice("a"))->error, -ENOENT - 'a');
+    assert_ptr_equal(uvh_absent_cache_put(&cache, slice("c")), uvh_absent_cache_find(&cache, slice("c")));
+    assert_int_equal(cache.count, 3);
+    assert_non_null(uvh_absent_cache_put(&cache, slice("")));
+    assert_null(uvh_absent_cache_find(&cache, slice("b")));
+    assert_non_null(uvh_absent_cache_find(&cache, slice("a")));
+    assert_non_null(uvh_absent_cache_find(&cache, slice("")));
+    assert_sane(&cache);
+    uvh_absent_cache_release(&cache);
+    assert_int_equal(live, 0);
+}
+
+static void test_bounds(void **state)
+{
+    struct uvh_absent_cache cache;
+    char longest[UVH_ABSENT_CACHE_MAX_KEY + 1];
+    (void)state;
+    memset(longest, 'x', sizeof(longest));
+    uvh_absent_cache_init(&cache, &allocator, 3, 42);
+    assert_null(uvh_absent_cache_put(&cache, (uvhttp_slice_t){longest, sizeof(longest)}));
+    assert_null(uvh_absent_cache_find(&cache, (uvhttp_slice_t){longest, sizeof(longest)}));
+    assert_non_null(uvh_absent_cache_put(&cache, (uvhttp_slice_t){longest, sizeof(longest) - 1}));
+    assert_non_null(uvh_absent_cache_find(&cache, (uvhttp_slice_t){longest, sizeof(longest) - 1}));
+    uvh_absent_cache_release(&cache);
+    uvh_absent_cache_init(&cache, &allocator, 0, 42);
+    assert_null(uvh_absent_cache_put(&cache, slice("a")));
+    uvh_absent_cache_release(&cache);
+    assert_int_equal(live, 0);
+}
+
+static void test_random_walk(void **state)
+{
+    enum { LIMIT = 20, NAMES = 60, STEPS = 50000 };
+    struct uvh_absent_cache cache;
+    int order[NAMES]; /* when each was used last; 0: it is not there */
+    unsigned random = 3;
+    (void)state;
+    memset(order, 0, sizeof(order));
+    uvh_absent_cache_init(&cache, &allocator, LIMIT, 42);
+    for (int i = 1; i <= STEPS; i++) {
+        char name[8];
+        random = random * 1103515245u + 12345u;
+        unsigned which = random / 65536 % NAMES;
+        snprintf(name, sizeof(name), "n%u", which);
+        random = random * 1103515245u + 12345u;
+        unsigned what = random / 65536 % 8;
+        if (what == 0) {
+            uvh_absent_cache_remove(&cache, slice(name));
+            order[which] = 0;
+        } else if (what < 4) {
+            size_t oldest = 0;
+            size_t count = 0;
+            for (size_t j = 0; j < NAMES; j++) {
+                count += order[j] != 0;
+                if (order[j] != 0 && (order[oldest] == 0 || order[j] < order[oldest]))
+                    oldest = j;
+            }
+            if (order[which] == 0 && count == LIMIT)
+                order[oldest] = 0;
+            assert_non_null(uvh_absent_cache_put(&cache, slice(name)));
+            order[which] = i;
+        } else {
+            assert_int_equal(uvh_absent_cache_find(&cache, slice(name)) != NULL, order[which] != 0);
+            if (order[which] != 0)
+                order[which] = i;
+        }
+        assert_sane(&cache);
+    }
+    assert_int_equal(cache.count, LIMIT);
+    uvh_absent_cache_release(&cache);
+    assert_int_equal(live, 0);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    struct uvh_absent_cache cache;
+    (void)state;
+    for (long fail_at = 1; fail_at <= 2; fail_at++) {
+        uvh_absent_cache_init(&cache, &allocator, 2, 42);
+        left = fail_at; /* the buckets, the entry */
+        assert_null(uvh_absent_cache_put(&cache, slice("a")));
+        assert_sane(&cache);
+        assert_non_null(uvh_absent_cache_put(&cache, slice("a")));
+        uvh_absent_cache_release(&cache);
+        assert_int_equal(live, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_oldest_goes_first),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_random_walk),
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
