@@ -2,6 +2,7 @@
  * config_file.c. */
 #include "config_site.h"
 
+#include "config_auth.h"
 #include "config_rules.h"
 
 #include <stdint.h>
@@ -37,6 +38,11 @@ static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml
 {
     struct route_reader *read = into;
     uvh_config_read_fields(reader, value, &read->route->headers);
+}
+
+static void read_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    uvh_config_auth_read(reader, value, &((struct route_reader *)into)->route->auth);
 }
 
 static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
@@ -272,6 +278,7 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
         {"path",              read_path    },
         {"methods",           read_methods },
         {"headers",           read_headers },
+        {"basic_auth",        read_auth    },
         {"static",            read_static  },
         {"index",             read_files   },
         {"listing",           read_files   },
@@ -346,15 +353,21 @@ static void read_site_headers(struct uvh_config_reader *reader, const struct uvh
     uvh_config_read_fields(reader, value, &((struct uvh_setup_site *)into)->headers);
 }
 
+static void read_site_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    uvh_config_auth_read(reader, value, &((struct uvh_setup_site *)into)->auth);
+}
+
 static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                       struct uvh_setup_site *site)
 {
     static const struct uvh_config_key keys[] = {
-        {"hosts",   read_hosts       },
-        {"headers", read_site_headers},
-        {"slash",   read_slash       },
-        {"routes",  read_routes      },
-        {NULL,      NULL             }
+        {"hosts",      read_hosts       },
+        {"headers",    read_site_headers},
+        {"basic_auth", read_site_auth   },
+        {"slash",      read_slash       },
+        {"routes",     read_routes      },
+        {NULL,         NULL             }
     };
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);

@@ -60,19 +60,38 @@ static void print_list(FILE *out, int indent, const char *key, const struct uvh_
     }
 }
 
+/* Keys hold no variables, so a '$' in one is just that. */
+static void print_pair(FILE *out, int indent, const char *key, const char *text)
+{
+    fprintf(out, "%*s\"", indent, "");
+    print_characters(out, key, "$");
+    fputs("\": ", out);
+    print_text(out, text);
+    fputc('\n', out);
+}
+
 static void print_fields(FILE *out, int indent, const struct uvh_field_list *list)
 {
     if (list->count == 0)
         return;
     fprintf(out, "%*sheaders:\n", indent, "");
-    for (size_t i = 0; i < list->count; i++) {
-        /* Keys hold no variables, so a '$' in one is just that. */
-        fprintf(out, "%*s\"", indent + 2, "");
-        print_characters(out, list->items[i].name, "$");
-        fputs("\": ", out);
-        print_text(out, list->items[i].value);
-        fputc('\n', out);
-    }
+    for (size_t i = 0; i < list->count; i++)
+        print_pair(out, indent + 2, list->items[i].name, list->items[i].value);
+}
+
+static void print_auth(FILE *out, int indent, const struct uvh_setup_auth *auth)
+{
+    if (auth->mark.line == 0)
+        return;
+    fprintf(out, "%*sbasic_auth:\n", indent, "");
+    if (auth->realm != NULL)
+        print_key(out, indent + 2, "realm", auth->realm);
+    if (auth->file.text != NULL)
+        print_key(out, indent + 2, "file", auth->file.text);
+    if (auth->user_count > 0)
+        fprintf(out, "%*susers:\n", indent + 2, "");
+    for (size_t i = 0; i < auth->user_count; i++)
+        print_pair(out, indent + 4, auth->users[i].name, auth->users[i].hash);
 }
 
 static void print_limits(const uvhttp_config_t *config, FILE *out)
@@ -182,6 +201,7 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
     fputc('\n', out);
     print_list(out, 8, "methods", &route->methods);
     print_fields(out, 8, &route->headers);
+    print_auth(out, 8, &route->auth);
     if (route->kind == UVH_ROUTE_STATIC) {
         print_key(out, 8, "static", route->root.text);
         print_files(&route->files, out);
@@ -205,6 +225,7 @@ static void print_site(const struct uvh_setup_site *site, FILE *out)
     fprintf(out, "  - slash: %s\n", slashes[site->slash]);
     print_list(out, 4, "hosts", &site->hosts);
     print_fields(out, 4, &site->headers);
+    print_auth(out, 4, &site->auth);
     fputs("    routes:\n", out);
     for (size_t i = 0; i < site->route_count; i++)
         print_route(&site->routes[i], out);

@@ -27,6 +27,14 @@ struct uvh_field_list {
     size_t count;
 };
 
+struct uvh_setup_auth {
+    struct uvh_mark mark; /* line 0: nobody is asked for a password */
+    const char *realm;    /* or NULL */
+    uvhttp_hashed_user_t *users;
+    size_t user_count;
+    struct uvh_text file; /* text NULL: none */
+};
+
 enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_ROUTE_RESPOND };
 
 struct uvh_setup_route {
@@ -34,6 +42,7 @@ struct uvh_setup_route {
         path; /* a pattern of uvhttp/router.h; that of a folder may end with '/' for all below it */
     struct uvh_text_list methods;  /* none: GET, and any for a redirect */
     struct uvh_field_list headers; /* of its answers */
+    struct uvh_setup_auth auth;    /* instead of the site's */
     enum uvh_route_kind kind;
     int status;                   /* of a redirect or an answer */
     struct uvh_text root;         /* STATIC: the folder */
@@ -49,6 +58,7 @@ struct uvh_setup_site {
     struct uvh_text_list hosts; /* none: the default site */
     uvhttp_slash_t slash;
     struct uvh_field_list headers; /* of all its answers */
+    struct uvh_setup_auth auth;    /* of all its routes */
     struct uvh_setup_route *routes;
     size_t route_count;
 };

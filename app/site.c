@@ -12,6 +12,7 @@
 #include "answers.h"
 #include "logger.h"
 #include "prewarm.h"
+#include "site_auth.h"
 
 struct builder {
     uvhttp_server_t *server;
@@ -142,14 +143,15 @@ static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
 /* Adds a route with each of its methods to a router. False when one was refused. */
 static bool add_route(const struct builder *builder, uvhttp_router_t *router,
                       const struct uvh_setup_site *site, struct uvh_setup_route *route,
-                      uvhttp_static_t *context)
+                      uvhttp_static_t *context, uvhttp_auth_t *auth)
 {
     static const uvhttp_handler_cb handlers[] = {
         [UVH_ROUTE_STATIC] = uvhttp_static_handle_request,
         [UVH_ROUTE_REDIRECT] = uvh_answers_redirect,
         [UVH_ROUTE_RESPOND] = uvh_answers_respond,
     };
-    const uvhttp_middleware_t fields = {uvh_answers_add_fields, &route->headers};
+    uvhttp_middleware_t middleware[2];
+    size_t middleware_count = 0;
     char pattern[PATH_MAX];
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
         uvh_problems_add(builder->problems, route->path.mark,
@@ -157,12 +159,16 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
         return false;
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
+    if (route->headers.count > 0)
+        middleware[middleware_count++] = (uvhttp_middleware_t){uvh_answers_add_fields, &route->headers};
+    if (auth != NULL)
+        middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_auth_handle_request, auth};
     uvhttp_route_t given = {
         .pattern = pattern,
         .handler = handlers[route->kind],
         .arg = route->kind == UVH_ROUTE_STATIC ? (void *)context : route,
-        .middleware = route->headers.count > 0 ? &fields : NULL,
-        .middleware_count = route->headers.count > 0 ? 1 : 0,
+        .middleware = middleware,
+        .middleware_count = middleware_count,
     };
     size_t count = route->methods.count > 0 ? route->methods.count : 1;
     for (size_t i = 0; i < count; i++) {
@@ -220,14 +226,19 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                                    named ? uvh_answers_add_fields : uvh_answers_add_default_fields,
                                    &site->headers));
     }
+    uvhttp_auth_t *site_auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems);
     for (size_t r = 0; r < site->route_count; r++) {
         struct uvh_setup_route *route = &site->routes[r];
+        /* With each route rather than with the router: that of the other hosts hands its middleware down to all. */
+        uvhttp_auth_t *auth = route->auth.mark.line == 0
+                                  ? site_auth
+                                  : uvh_site_auth_make(builder->server, &route->auth, builder->problems);
         uvhttp_static_t *context = route->kind == UVH_ROUTE_STATIC ? open_folder(builder, route) : NULL;
         if (route->kind == UVH_ROUTE_STATIC && context == NULL)
             continue;
         /* What one host refuses, all of them would. */
         for (size_t i = 0; i < count; i++) {
-            if (routers[i] != NULL && !add_route(builder, routers[i], site, route, context))
+            if (routers[i] != NULL && !add_route(builder, routers[i], site, route, context, auth))
                 break;
         }
     }
@@ -333,6 +344,7 @@ bool uvh_site_build(uvhttp_server_t *server, const struct uvh_setup *setup, stru
         note(&builder, setup->metrics.mark,
              uvhttp_server_route(server, "GET", setup->metrics.text, uvhttp_metrics_handle_request, server));
     add_sites(&builder);
+    uvh_site_auth_check_folders(setup, problems);
     if (setup->access_path.text != NULL)
         check_access_log(&builder);
     log->keep = false;

@@ -55,3 +55,13 @@ if(BUILD_WITH_COMPRESSION)
     target_link_libraries(uvhttp_compression INTERFACE PkgConfig::UVHTTP_COMPRESSION)
     target_compile_definitions(uvhttp_compression INTERFACE UVH_WITH_COMPRESSION)
 endif()
+
+# crypt(3) of libxcrypt, for hashed passwords; on where it is found.
+pkg_check_modules(UVHTTP_LIBCRYPT QUIET IMPORTED_TARGET GLOBAL "libxcrypt>=4.3")
+option(BUILD_WITH_CRYPT "Use libxcrypt: hashed passwords" ${UVHTTP_LIBCRYPT_FOUND})
+add_library(uvhttp_libcrypt INTERFACE)
+if(BUILD_WITH_CRYPT)
+    uvhttp_require(UVHTTP_LIBCRYPT "libxcrypt>=4.3" libcrypt-dev)
+    target_link_libraries(uvhttp_libcrypt INTERFACE PkgConfig::UVHTTP_LIBCRYPT)
+    target_compile_definitions(uvhttp_libcrypt INTERFACE UVH_WITH_CRYPT)
+endif()

@@ -26,7 +26,7 @@
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, config.h (limits), error.h.
  * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
- * Middleware: cors.h, auth.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h, compress.h.
+ * Middleware: cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h, compress.h.
  * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
@@ -48,6 +48,7 @@
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>
+#include <uvhttp/passwords.h>
 #include <uvhttp/rate_limit.h>
 #include <uvhttp/request.h>
 #include <uvhttp/request_id.h>

@@ -13,7 +13,7 @@ C = ["clang", "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes"]
 CXX = ["clang++", "-std=c++20"]
 # The values come from the build; here any will do.
 FLAGS += ['-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVH_FLAGS=""', '-DUVHTTP_TESTS_DIR=""', "-DUVH_DEBUG_CHECKS=1",
-          "-DUVH_WITH_LIBCRYPTO", "-DUVH_WITH_COMPRESSION", "-DUVHTTP_TESTS_HTTPS=1", "-DUVHTTP_TESTS_COMPRESSION=1"]
+          "-DUVH_WITH_LIBCRYPTO", "-DUVH_WITH_CRYPT", "-DUVH_WITH_COMPRESSION", "-DUVHTTP_TESTS_HTTPS=1", "-DUVHTTP_TESTS_COMPRESSION=1"]
 
 
 def check(root):

@@ -6,7 +6,7 @@
 # neither is possible, prints the command to ask an administrator for and exits with 1. Never removes a package: then it fails.
 set -eu
 
-serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libmimalloc-dev
+serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libcrypt-dev libmimalloc-dev
     libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
     python3-httpx python3-aiohttp python3-yaml curl nodejs golang-go strace wrk chromium prometheus

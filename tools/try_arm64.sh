@@ -30,7 +30,7 @@ END
         cd "$folder/packages"
         export APT_CONFIG="$folder/apt/apt.conf"
         apt-get -q update || : # the lists that came may be enough
-        apt-get -q download libcmocka0 libcmocka-dev libuv1 libuv1-dev libxxhash-dev libssl3 libssl-dev libyaml-0-2 libyaml-dev \
+        apt-get -q download libcmocka0 libcmocka-dev libuv1 libuv1-dev libxxhash-dev libssl3 libssl-dev libcrypt1 libcrypt-dev libyaml-0-2 libyaml-dev \
             libbrotli1 libbrotli-dev libzstd1 libzstd-dev zlib1g zlib1g-dev
     ) >"$folder/packages.log" 2>&1 || { tail "$folder/packages.log" >&2; exit 1; }
     for package in "$folder"/packages/*.deb; do dpkg -x "$package" "$root"; done

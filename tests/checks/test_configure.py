@@ -55,6 +55,12 @@ def test_a_missing_openssl_is_named_by_its_package_when_it_is_asked_for(tmp_path
     assert "Debian package: libssl-dev" in configure(tmp_path, "-DBUILD_WITH_HTTPS=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
+def test_a_missing_libxcrypt_is_named_by_its_package_when_it_is_asked_for(tmp_path):
+    module(tmp_path, "libuv", "1.44.0")
+    module(tmp_path, "libxxhash", "0.8.1")
+    assert "Debian package: libcrypt-dev" in configure(tmp_path, "-DBUILD_WITH_CRYPT=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
+
+
 @pytest.mark.parametrize("present, package", [
     ([], "libbrotli-dev"), (["libbrotlienc"], "libzstd-dev"), (["libbrotlienc", "libzstd"], "zlib1g-dev"),
 ])
@@ -64,16 +70,18 @@ def test_a_missing_compressor_is_named_by_its_package_when_it_is_asked_for(tmp_p
     assert f"Debian package: {package}" in configure(tmp_path, "-DBUILD_WITH_COMPRESSION=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-def test_openssl_and_compression_are_left_out_where_there_is_none(tmp_path):
+def test_what_is_optional_is_left_out_where_there_is_none(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     options = ["-DBUILD_TESTING=OFF", "-DUVHTTP_BUILD_EXTRAS=OFF"]
     configured_targets(tmp_path / "without", *options, PKG_CONFIG_LIBDIR=str(tmp_path))
     without = (tmp_path / "without/build/CMakeCache.txt").read_text()
     assert "BUILD_WITH_HTTPS:BOOL=OFF" in without and "BUILD_WITH_COMPRESSION:BOOL=OFF" in without
+    assert "BUILD_WITH_CRYPT:BOOL=OFF" in without
     configured_targets(tmp_path / "with", *options)
     with_them = (tmp_path / "with/build/CMakeCache.txt").read_text()
     assert "BUILD_WITH_HTTPS:BOOL=ON" in with_them and "BUILD_WITH_COMPRESSION:BOOL=ON" in with_them
+    assert "BUILD_WITH_CRYPT:BOOL=ON" in with_them
 
 
 def test_a_missing_cpp_compiler_is_named_by_its_package(tmp_path):

@@ -1,0 +1,43 @@
+/* See config_auth.h. What users and hashes may be is for the library to say, when the site is built. Called by config_site.c. */
+#include "config_auth.h"
+
+static void read_realm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    ((struct uvh_setup_auth *)into)->realm = uvh_config_text(reader, value);
+}
+
+static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    ((struct uvh_setup_auth *)into)->file = (struct uvh_text){uvh_config_path(reader, value), value->mark};
+}
+
+static void read_users(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct uvh_setup_auth *auth = into;
+    if (value->kind != UVH_YAML_MAP) {
+        uvh_problems_add(reader->problems, value->mark, "users is a map of names and hashed passwords");
+        return;
+    }
+    auth->users = uvh_config_allocate(reader, value->count, sizeof(*auth->users));
+    for (const struct uvh_yaml_node *one = value->first; one != NULL && auth->users != NULL;
+         one = one->next) {
+        const char *hash = uvh_config_text(reader, one);
+        if (hash != NULL)
+            auth->users[auth->user_count++] = (uvhttp_hashed_user_t){one->key->text, hash};
+    }
+}
+
+void uvh_config_auth_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          struct uvh_setup_auth *auth)
+{
+    static const struct uvh_config_key keys[] = {
+        {"realm", read_realm},
+        {"users", read_users},
+        {"file",  read_file },
+        {NULL,    NULL      }
+    };
+    auth->mark = value->mark;
+    if (uvh_config_read_map(reader, value, "basic_auth", keys, auth) && auth->user_count == 0 &&
+        auth->file.mark.line == 0)
+        uvh_problems_add(reader->problems, value->mark, "basic_auth has no 'users' and no 'file'");
+}

@@ -1,0 +1,197 @@
+/* modules/passwords.c: what is refused, files of passwords, and every allocation failing in turn, in the making and in a request. */
+#include <uvhttp.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/password.h"
+#include "support/fault_heap.h"
+#include "support/raw_client.h"
+#include "support/stage.h"
+
+/* Of "secret", with the least cost there is. */
+static const char hash[] = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
+static const uvhttp_hashed_user_t ann = {"ann", hash};
+
+static void refuse(uvhttp_passwords_config_t config, const char *wanted)
+{
+    char message[300] = "";
+    uvhttp_passwords_t *passwords;
+    assert_int_equal(uvhttp_passwords_new(&passwords, &config, message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_null(passwords);
+    assert_string_equal(message, wanted);
+    assert_int_equal(uvhttp_passwords_new(&passwords, &config, NULL, 0), UVHTTP_ECONFIG);
+}
+
+static void refuse_user(const char *name, const char *of, const char *wanted)
+{
+    const uvhttp_hashed_user_t user = {name, of};
+    refuse((uvhttp_passwords_config_t){.users = &user, .user_count = 1}, wanted);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    static const char name[] =
+        "users is \"(not shown)\"; allowed is NAME:HASH, the name without control characters";
+    static const char kind[] =
+        "users is \"ann\"; its hash is not of a kind that is taken, such as those of htpasswd -B or mkpasswd";
+    const uvhttp_hashed_user_t twice[] = {ann, ann};
+    uvhttp_passwords_t *passwords;
+    refuse_user(NULL, hash, name);
+    refuse_user("", hash, name);
+    refuse_user("a:b", hash, name);
+    refuse_user("a\nb", hash, name);
+    refuse_user("ann", NULL, kind);
+    refuse_user("ann", "", kind);
+    refuse_user("ann", "secret", kind);
+    refuse_user("ann", "$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/", kind);
+    refuse((uvhttp_passwords_config_t){.users = twice, .user_count = 2},
+           "users is \"ann\"; this user stands there twice");
+    refuse((uvhttp_passwords_config_t){.users = NULL},
+           "users is \"\"; nobody could pass: give users, or a file with some");
+    refuse((uvhttp_passwords_config_t){.file = "/nowhere/at all"},
+           "file is \"/nowhere/at all\"; it cannot be opened");
+    refuse((uvhttp_passwords_config_t){.file = "/"}, "file is \"/\"; it cannot be read");
+    refuse((uvhttp_passwords_config_t){.users = &ann, .user_count = 1, .remember_seconds = 86401},
+           "remember_seconds is 86401; allowed are 0 to 86400 seconds");
+    assert_int_equal(uvhttp_passwords_new(&passwords, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&passwords, &(uvhttp_passwords_config_t){.user_count = 1}, NULL, 0),
+                     UVHTTP_EINVAL);
+    uvhttp_passwords_free(NULL);
+}
+
+static void hashes_are_verified(void **state)
+{
+    (void)state;
+    struct fault_heap heap;
+    fault_heap_init(&heap);
+    assert_int_equal(uvh_password_verify(&heap.allocator, hash, "secret"), 1);
+    assert_int_equal(uvh_password_verify(&heap.allocator, hash, "secreu"), 0);
+    assert_int_equal(uvh_password_verify(&heap.allocator, hash, ""), 0);
+    assert_int_equal(uvh_password_verify(&heap.allocator, "$2b$04$", "secret"), 0);
+    assert_int_equal(uvh_password_verify(&heap.allocator, "*0", "secret"), 0);
+    assert_int_equal(uvh_password_verify(&heap.allocator, "*1", "secret"), 0);
+    char longest[2000];
+    memset(longest, 'a', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_int_equal(uvh_password_verify(&heap.allocator, hash, longest), 0);
+    fault_heap_arm(&heap, 1, false);
+    assert_int_equal(uvh_password_verify(&heap.allocator, hash, "secret"), UVHTTP_ENOMEM);
+    assert_int_equal(heap.live, 0);
+}
+
+static void every_allocation_of_the_making_may_fail(void **state)
+{
+    (void)state;
+    struct fault_heap heap;
+    uvhttp_passwords_t *passwords;
+    const uvhttp_passwords_config_t config = {.users = &ann, .user_count = 1, .allocator = &heap.allocator};
+    size_t failed = 0;
+    fault_heap_init(&heap);
+    for (;; failed++) {
+        fault_heap_arm(&heap, failed + 1, false);
+        int err = uvhttp_passwords_new(&passwords, &config, NULL, 0);
+        if (err == 0)
+            break;
+        assert_int_equal(err, UVHTTP_ENOMEM);
+        assert_null(passwords);
+        assert_int_equal(heap.live, 0);
+    }
+    assert_int_equal(failed, 4);
+    uvhttp_passwords_free(passwords);
+    assert_int_equal(heap.live, 0);
+}
+
+static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    return uvhttp_response_send_text(response, 200, uvhttp_auth_user(request));
+}
+
+static int ask(struct stage *stage, struct raw_client *client, size_t *offset, const char *basic)
+{
+    char request[256];
+    struct raw_answer answer;
+    snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic %s\r\n\r\n", basic);
+    raw_client_send_text(client, request);
+    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+        raw_client_step(client, 10000);
+        if (raw_client_answer(client, offset, false, &answer))
+            return answer.status;
+        stage_wait(stage);
+    }
+    fail_msg("no answer");
+    return 0;
+}
+
+/* Memory of the passwords themselves runs out while a request is looked at: 503, and the next one is served. */
+static void without_memory_for_a_hash(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct raw_client client;
+    struct fault_heap heap;
+    uvhttp_passwords_t *passwords;
+    uvhttp_auth_t *auth;
+    size_t offset = 0;
+    fault_heap_init(&heap);
+    stage_begin(&stage);
+    assert_int_equal(uvhttp_passwords_new(&passwords,
+                                          &(uvhttp_passwords_config_t){
+                                              .users = &ann, .user_count = 1, .allocator = &heap.allocator},
+                                          NULL, 0),
+                     0);
+    assert_int_equal(
+        uvhttp_auth_new(
+            &auth, &(uvhttp_auth_config_t){.check_basic = uvhttp_passwords_check, .arg = passwords}, NULL, 0),
+        0);
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_use(stage.server, uvhttp_auth_handle_request, auth), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    fault_heap_arm(&heap, 1, false);
+    assert_int_equal(ask(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 503); /* ann:secret */
+    fault_heap_arm(&heap, 0, false);
+    for (int i = 0; i < 6; i++) /* what was begun was also counted as ended */
+        assert_int_equal(ask(&stage, &client, &offset, "YW5uOm90aGVy"), 401); /* ann:other */
+    size_t calls = heap.calls;
+    assert_int_equal(ask(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
+    assert_int_equal(heap.calls, calls + 1);
+#if UVHTTP_TESTS_HTTPS
+    assert_int_equal(ask(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
+    assert_int_equal(heap.calls, calls + 1); /* remembered: no second hash */
+#endif
+    raw_client_close(&client, false);
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    stage_turns(&stage, 20);
+    uvhttp_auth_free(auth);
+    uvhttp_passwords_free(passwords);
+    assert_int_equal(heap.live, 0);
+    stage_end(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(hashes_are_verified),
+        cmocka_unit_test(every_allocation_of_the_making_may_fail),
+        cmocka_unit_test(without_memory_for_a_hash),
+    };
+    if (uvh_password_available() != 0) {
+        puts("this build has no crypt(3)");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+"""Folders behind a password: `basic_auth` in a configuration, with hashes as htpasswd and crypt(3) make them, asked by curl, httpx and raw sockets."""
+
+import base64
+import concurrent.futures
+import ctypes
+import os
+import shutil
+import subprocess
+import time
+
+import httpx
+import pytest
+
+import raw
+from program import Program, run
+from static_server import place, write  # noqa: F401 (fixture)
+
+LIBCRYPT = ctypes.CDLL("libcrypt.so.1")
+LIBCRYPT.crypt.restype = ctypes.c_char_p
+
+
+def crypt(password, salt):
+    """crypt(3); None for what it does not know."""
+    made = LIBCRYPT.crypt(password.encode(), salt.encode())
+    return None if made is None or made.startswith(b"*") else made.decode()
+
+
+# Of "secret". Cheap ones, so that the tests are quick; those are made by crypt(3) itself.
+CHEAP = crypt("secret", "$2b$04$" + "a" * 22)
+SLOW = crypt("secret", "$6$rounds=400000$saltsalt")
+
+
+def credentials(user, password):
+    return "Authorization: Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture
+def start(place, tmp_path):
+    """start("routes: [...]") runs one site of that text; {place} is the folder, {file} a file of passwords."""
+    running = []
+
+    def starter(text, passwords="", **how):
+        (tmp_path / "staff").write_text(passwords)
+        path = tmp_path / "site.yaml"
+        path.write_text("listen: 127.0.0.1:0\nserver: {workers: 1}\nsites:\n  - " + text.replace("{place}", place).replace("{file}", "staff"))
+        running.append(Program("uvhttp", "run", path, **how))
+        return running[-1]
+
+    yield starter
+    for program in running:
+        assert program.stop() == 0, program.log()
+
+
+def test_a_folder_behind_a_password(place, start):
+    write(place, "open/a.txt", b"open\n")
+    write(place, "staff/a.txt", b"staff only\n")
+    server = start("routes:\n      - {path: /, static: {place}/open}\n"
+                   "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: {file}}}\n",
+                   f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
+    assert server.ask("/a.txt").body == b"open\n"
+    refused = server.ask("/staff/a.txt")
+    assert (refused.status, refused.get("WWW-Authenticate")) == (401, 'Basic realm="the staff", charset="UTF-8"')
+    for user in ("ann", "bob"):
+        with server.connect() as connection:
+            for _ in range(3):
+                assert connection.ask("GET", "/staff/a.txt", credentials(user, "secret")).body == b"staff only\n"
+    for user, password in (("ann", "Secret"), ("ann", ""), ("ann", "secret "), ("carl", "secret"), ("", "secret"), ("#", "x")):
+        assert server.ask("/staff/a.txt", credentials(user, password)).status == 401
+    for target in ("/staff//a.txt", "/staff/%61.txt", "/staff/./a.txt", "//staff/a.txt", "/x/../staff/a.txt"):
+        assert server.ask(target).body != b"staff only\n"
+    done = subprocess.run(["curl", "-sS", "-u", "ann:secret", f"{server.url}staff/a.txt"], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"staff only\n"
+    with httpx.Client(trust_env=False, auth=("bob", "secret")) as client:
+        assert client.get(f"{server.url}staff/a.txt").text == "staff only\n"
+        assert client.get(f"{server.url}staff/none").status_code == 404
+
+
+@pytest.mark.parametrize("open_to_all, behind", [("{place}", "{place}/staff"), ("{place}", "{place}"), ("/", "{place}"),
+                                                 ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link")])
+def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_path, open_to_all, behind):
+    """"//staff/a.txt" is no path of the route "/staff/", and the file of that name in the folder of "/"."""
+    write(place, "staff/a.txt", b"x")
+    os.symlink("staff", os.path.join(place, "link"))
+    (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
+    path = tmp_path / "site.yaml"
+    text = lambda open_folder, closed: (  # noqa: E731
+        "sites:\n  - hosts: a.example\n    routes:\n      - {path: /, static: " + open_folder + "}\n"
+        "  - basic_auth: {file: users}\n    routes:\n      - {path: /staff/, static: " + closed + "}\n")
+    path.write_text(text(open_to_all.replace("{place}", place), behind.replace("{place}", place)))
+    done = run("uvhttp", "check", path)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert ":7:33: the folder '" in done.stderr and "which the route in line 4 serves without one" in done.stderr
+    os.mkdir(os.path.join(place, "staffroom"))
+    path.write_text(text(place + "/staffroom", place + "/staff"))
+    assert run("uvhttp", "check", path).returncode == 0
+
+
+@pytest.mark.parametrize("salt", ["$2b$04$" + "b" * 22, "$2y$04$" + "c" * 22, "$5$rounds=1000$salt", "$6$rounds=1000$salt", "$y$j75$saltsaltsalt",
+                                  "$7$8/..../....saltsalt"])
+def test_kinds_of_hashes(place, start, salt):
+    made = crypt("pässwörd: €", salt)
+    if made is None:
+        pytest.skip("crypt(3) of this system does not know it")
+    write(place, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{made}\n")
+    assert server.ask("/a", credentials("ann", "pässwörd: €")).status == 200
+    assert server.ask("/a", credentials("ann", "pässwörd: ")).status == 401
+
+
+@pytest.mark.skipif(not shutil.which("htpasswd"), reason="htpasswd is not installed")
+def test_a_file_of_htpasswd(place, start):
+    made = subprocess.run(["htpasswd", "-nbB", "ann", "secret"], capture_output=True, text=True, check=True, timeout=60).stdout
+    write(place, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", made)
+    assert server.ask("/a", credentials("ann", "secret")).status == 200
+    assert server.ask("/a", credentials("ann", "geheim")).status == 401
+
+
+def test_a_site_and_a_route_of_its_own(place, start):
+    write(place, "a", b"x")
+    hashed = CHEAP.replace("$", "$$")
+    server = start(f"hosts: [a.example]\n    basic_auth: {{users: {{ann: '{hashed}'}}}}\n"
+                   "    routes:\n      - {path: /, static: {place}}\n"
+                   f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: '{hashed}'}}}}}}\n"
+                   "  - routes: [{path: /, respond: {body: all}}]\n")
+    ask = lambda target, *fields, host="a.example": server.connect().ask("GET", target, *fields, host=host).status  # noqa: E731
+    assert [ask("/a"), ask("/boss"), ask("/", host="b.example")] == [401, 401, 200]
+    assert [ask("/a", credentials("ann", "secret")), ask("/boss", credentials("ann", "secret"))] == [200, 401]
+    assert [ask("/a", credentials("bob", "secret")), ask("/boss", credentials("bob", "secret"))] == [401, 200]
+
+
+def test_the_site_of_other_hosts_asks_for_itself_alone(place, start):
+    hashed = CHEAP.replace("$", "$$")
+    server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: closed}}}}]\n"
+                   "  - {hosts: [open.example], routes: [{path: /, respond: {body: open}}]}\n")
+    assert server.connect().ask("GET", "/", host="open.example").body == b"open"
+    assert server.connect().ask("GET", "/", host="other.example").status == 401
+
+
+def test_a_page_with_many_parts_costs_one_hash(place, start):
+    """The slow hash takes a good part of a second; fifty of them would take half a minute of processor time."""
+    write(place, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{SLOW}\n")
+
+    def used():
+        fields = open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = used()
+    assert server.ask("/a", credentials("ann", "secret")).status == 200
+    one = used() - before
+    before = used()
+    for _ in range(50):
+        assert server.ask("/a", credentials("ann", "secret")).status == 200
+    assert used() - before < max(5, 2 * one)  # of ticks, of which one hash takes `one`
+    assert server.ask("/a", credentials("ann", "other")).status == 401
+
+
+def test_guessing_is_turned_away_and_keeps_nobody_waiting(place, start):
+    write(place, "a", b"x")
+    write(place, "open", b"x")
+    server = start("routes:\n      - {path: /, static: {place}, basic_auth: {file: {file}}}\n"
+                   "      - {path: /open, respond: {body: open}}\n", f"ann:{SLOW}\n")
+    assert server.ask("/a", credentials("ann", "secret")).status == 200
+    guesses = [server.connect() for _ in range(12)]
+    for number, connection in enumerate(guesses):
+        connection.send(raw.request("GET", "/a", credentials("ann", f"guess {number}")))
+    assert server.ask("/open").body == b"open"
+    assert server.ask("/a", credentials("ann", "secret")).status == 200  # remembered
+    answers = [connection.response() for connection in guesses]
+    statuses = sorted(answer.status for answer in answers)
+    assert set(statuses) == {401, 503} and statuses.count(401) >= 4
+    assert all(answer.get("Retry-After") == "1" for answer in answers if answer.status == 503)
+
+
+def test_clients_that_leave_while_their_password_is_looked_at(place, start):
+    write(place, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{SLOW}\n")
+    for _ in range(3):
+        with server.connect() as connection:
+            connection.send(raw.request("GET", "/a", credentials("ann", "secret")))
+    end = time.monotonic() + 60
+    while server.ask("/a", credentials("ann", "secret")).status == 503:
+        assert time.monotonic() < end
+    assert server.ask("/a", credentials("ann", "secret")).status == 200
+
+
+def test_many_at_once(place, start):
+    write(place, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   "".join(f"user{number}:{CHEAP}\n" for number in range(100)))
+
+    def ask(number):
+        while True:
+            status = server.ask("/a", credentials(f"user{number % 100}", "secret" if number % 3 else "wrong")).status
+            if status != 503:
+                return status
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(ask, range(300))) == [200 if number % 3 else 401 for number in range(300)]
+
+
+@pytest.mark.parametrize("keys, passwords, message", [
+    ("{}", "", "basic_auth has no 'users' and no 'file'"),
+    ("{file: none}", "", '; it cannot be opened'),
+    ("{file: {file}}", "# nobody\n\n", 'users is ""; nobody could pass'),
+    ("{file: {file}}", "ann\n", 'file, line 1, is "(not shown)"; allowed is NAME:HASH'),
+    ("{file: {file}}", "#\nann:secret\n", 'file, line 2, is "ann"; its hash is not of a kind that is taken'),
+    ("{file: {file}}", "ann:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n", 'file, line 1, is "ann"; its hash is not of a kind'),
+    ("{file: {file}}", "ann:$apr1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n", 'file, line 1, is "ann"; its hash is not of a kind'),
+    ("{file: {file}}", "ann:rqXexS6ZhobKA\n", 'file, line 1, is "ann"; its hash is not of a kind'),
+    ("{file: {file}}", f"ann:{CHEAP}\nbob:{CHEAP}\nann:{CHEAP}\n", 'users is "ann"; this user stands there twice'),
+    ("{file: {file}, realm: \"a\\tb\"}", f"ann:{CHEAP}\n", 'realm is "a'),
+    ("{users: [a]}", "", "users is a map of names and hashed passwords"),
+    ("{users: {ann: secret}}", "", 'users is "ann"; its hash is not of a kind'),
+    ("{passwords: a}", "", "basic_auth has no 'passwords'"),
+])
+def test_what_is_refused(place, tmp_path, keys, passwords, message):
+    (tmp_path / "staff").write_text(passwords)
+    path = tmp_path / "site.yaml"
+    path.write_text("sites: [{routes: [{path: /, static: " + place + ", basic_auth: " + keys.replace("{file}", "staff") + "}]}]\n")
+    done = run("uvhttp", "check", path)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert "secret" not in done.stderr and "saltsalt" not in done.stderr
+
+
+def test_what_is_printed_loads_again(place, start, tmp_path):
+    hashed = CHEAP.replace("$", "$$")
+    write(place, "a", b"x")
+    start(f"basic_auth: {{realm: 'a \"b\"', file: {{file}}, users: {{'$x': '{hashed}'}}}}\n"
+          "    routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{CHEAP}\n")
+    printed = run("uvhttp", "run", "--print-config", tmp_path / "site.yaml").stdout
+    (tmp_path / "again.yaml").write_text(printed)
+    assert run("uvhttp", "run", "--print-config", tmp_path / "again.yaml").stdout == printed
+    assert printed.count("basic_auth:") == 2 and hashed in printed
+    assert run("uvhttp", "check", tmp_path / "again.yaml").returncode == 0
