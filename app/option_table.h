@@ -13,6 +13,7 @@ enum uvh_option_kind {
     UVH_OPTION_NUMBER, /* size_t */
     UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
     UVH_OPTION_TEXT,   /* const char * */
+    UVH_OPTION_WORD,   /* an enum: the index of one of `words` */
     UVH_OPTION_LISTEN, /* one more address of the list */
     UVH_OPTION_LEVEL   /* uvhttp_log_level_t: set to `low` */
 };
@@ -23,12 +24,13 @@ struct uvh_option {
     enum uvh_option_kind kind;
     size_t offset;    /* of its field in struct uvh_options */
     size_t low, high; /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
-    const char *value; /* what help calls the value */
-    const char *help;  /* NULL: a field of uvhttp_config_t, whose text the library knows */
-    bool serve_only;   /* `uvhttp run` takes it from its file, where it is a key of a route */
+    const char *value;        /* what help calls the value */
+    const char *const *words; /* of a WORD; the last is NULL */
+    const char *help;         /* NULL: a field of uvhttp_config_t, whose text the library knows */
+    bool serve_only;          /* `uvhttp run` takes it from its file, where it is a key of a route */
 };
 
-#define UVH_OPTION_COUNT 33
+#define UVH_OPTION_COUNT 39
 
 extern const struct uvh_option uvh_option_table[UVH_OPTION_COUNT];
 

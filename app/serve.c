@@ -43,6 +43,11 @@ static int print_root_error(const char *root, int err)
 static int serve(uvhttp_server_t *server, const struct uvh_options *options, const char *root)
 {
     uvhttp_static_config_t files = options->files;
+    char message[400];
+    if (uvhttp_static_check(&files, message, sizeof(message)) == UVHTTP_EINVAL) {
+        fprintf(stderr, "uvhttp: %s\n", message);
+        return UVH_EXIT_FAILED;
+    }
     files.root = root;
     int err = uvhttp_static_mount(server, "/", &files);
     if (err == 0 && access(root, X_OK) != 0)

@@ -35,13 +35,14 @@ struct uvh_setup_route {
     struct uvh_text_list methods;  /* none: GET, and any for a redirect */
     struct uvh_field_list headers; /* of its answers */
     enum uvh_route_kind kind;
-    int status;                   /* of a redirect or an answer */
-    struct uvh_text root;         /* STATIC: the folder */
-    uvhttp_static_config_t files; /* STATIC: the rest; `root` unset */
-    struct uvh_text_list prewarm; /* STATIC: paths */
-    const char *location;         /* REDIRECT: where to, without a "{target}" at its end */
-    bool with_target;             /* REDIRECT: it had one, and path and query are put there */
-    const char *body, *type;      /* RESPOND */
+    int status;                      /* of a redirect or an answer */
+    struct uvh_text root;            /* STATIC: the folder */
+    struct uvh_text_list more_roots; /* STATIC: folders */
+    uvhttp_static_config_t files;    /* STATIC: the rest; roots unset */
+    struct uvh_text_list prewarm;    /* STATIC: paths */
+    const char *location;            /* REDIRECT: where to, without a "{target}" at its end */
+    bool with_target;                /* REDIRECT: it had one, and path and query are put there */
+    const char *body, *type;         /* RESPOND */
 };
 
 struct uvh_setup_site {

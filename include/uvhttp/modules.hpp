@@ -38,12 +38,21 @@ struct FileOptions {
     std::size_t cacheEntries = 0;
     std::size_t memoryFileSize = 0;
     std::size_t revalidateMs = 0;
+    const char *const *moreRoots = nullptr;
+    std::string_view file = {};
+    bool cleanUrls = false;
+    bool spa = false;
+    std::string_view fallback = {};
+    std::string_view tryFiles = {};
+    std::string_view errorPages = {};
+    uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
 
     /* Calls `call` with the options as C has them. */
     template <class Call> int with(Call call) const noexcept
     {
         const Text folder(root), names(index);
-        const int error = detail::errorOf(folder, names);
+        const Text one(file), missing(fallback), list(tryFiles), pages(errorPages);
+        const int error = detail::errorOf(folder, names, one, missing, list, pages);
         if (error != 0)
             return error;
         uvhttp_static_config_t raw = {};
@@ -55,6 +64,14 @@ struct FileOptions {
         raw.cache_entries = cacheEntries;
         raw.memory_file_size = memoryFileSize;
         raw.revalidate_ms = revalidateMs;
+        raw.more_roots = moreRoots;
+        raw.file = file.data() == nullptr ? nullptr : one.c_str();
+        raw.clean_urls = cleanUrls;
+        raw.spa = spa;
+        raw.fallback = fallback.data() == nullptr ? nullptr : missing.c_str();
+        raw.try_files = tryFiles.data() == nullptr ? nullptr : list.c_str();
+        raw.error_pages = errorPages.data() == nullptr ? nullptr : pages.c_str();
+        raw.symlinks = symlinks;
         return call(raw);
     }
 };

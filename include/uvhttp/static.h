@@ -23,6 +23,14 @@ extern "C" {
 /* A folder that is served, with its cache; from uvhttp_static_open. */
 typedef struct uvhttp_static uvhttp_static_t;
 
+/* What symbolic links below a root may do. A link that may not be taken is 403. */
+typedef enum uvhttp_static_symlinks {
+    UVHTTP_SYMLINKS_INSIDE = 0, /* lead to another place inside the root */
+    UVHTTP_SYMLINKS_ALL,        /* lead anywhere: for folders that nobody else can write to */
+    UVHTTP_SYMLINKS_NONE,       /* nothing: no link is taken at all */
+    UVHTTP_SYMLINKS_OWNER /* lead anywhere, to what belongs to the link's owner; so does every link on the way there */
+} uvhttp_static_symlinks_t;
+
 /* What uvhttp_static_open is told. All but the root may be zero. */
 typedef struct uvhttp_static_config {
     const char *root;     /* folder; copied and opened once. Required. */
@@ -34,10 +42,33 @@ typedef struct uvhttp_static_config {
     size_t
         memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: 16 KiB */
     size_t revalidate_ms; /* milliseconds after which a cached file is looked at again; 0: 1,000 */
+
+    /* How a path becomes a file. Texts are lists of words, separated by spaces, and copied; a file is named by its path below the root. */
+    const char *const *
+        more_roots; /* NULL, or folders up to a NULL, tried in order for what the root has not; copied and opened once */
+    const char *file; /* serve this one file for every path: an alias */
+    bool
+        clean_urls; /* /about is about.html where there is neither a file nor a folder with something to show of that name;
+                       * /about.html and /docs/index.html are redirected (301) to /about and /docs/ */
+    bool spa; /* as `fallback` with the first name of `index` */
+    const char *
+        fallback; /* answers a path that is missing and whose last name has no dot, for clients that accept HTML: 200 */
+    const char *
+        try_files; /* what is tried for a path, in order, up to 16 words: names with "{path}" in them, "{path}/" for the
+                              * folder, the name of one file, and as the last one "=404" or another error. NULL: "{path} {path}/" */
+    const char *
+        error_pages; /* files sent with a status of this folder's: "404=/404.html 500,503=/busy.html 4xx=/error.html"; a single
+                              * status goes before its class, and 405, 412 and 416 have none */
+    uvhttp_static_symlinks_t symlinks;
+
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 
-/* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,
+/* Says what is wrong with the options of a configuration: 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL with a sentence in `message` (`size` bytes with the
+ * NUL, cut where it is longer; 0 for none), which begins with the name of the field and ": ". Looks at no file. Any thread. */
+UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size);
+
+/* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root, or what uvhttp_static_check tells), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,
  * UV_EACCES, ...) with `*context` NULL. Belongs to the caller, who closes it after the server is freed (or hands
  * it to the server with uvhttp_server_own). Any thread. */
 UVHTTP_EXPORT int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config);
@@ -54,7 +85,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
 UVHTTP_EXPORT int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path);
 
 /* Opens a root and serves it below `prefix` ("/", "/assets/"), owned by the server: uvhttp_static_open, a "prefix*" route for
- * GET, and uvhttp_server_own in one call. Errors as those. */
+ * GET, and uvhttp_server_own in one call. Errors as those. With a `file` the prefix may be the path that it is for ("/favicon.ico"). */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_config_t *config);
 

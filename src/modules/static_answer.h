@@ -1,4 +1,4 @@
-/* How what is no file is answered: the redirect to the slash, a listing, an error.
+/* How what is no file is answered: a redirect, a listing, an error.
  *
  * Called by static_fetch.c on the loop's thread, once for each request. Results are those of a handler. */
 #ifndef UVH_MODULES_STATIC_ANSWER_H
@@ -7,14 +7,16 @@
 #include <uvhttp/response.h>
 
 #include "base/bytes.h"
+#include "modules/static_resolve.h"
 
-/* 301 to the same path with a slash behind it, and the same query. */
-int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response);
+/* 301 to the path as `redirect` changes it, with the same query; 404 for one that ends with "/." instead of the slash that is to go. */
+int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
+                               enum uvh_static_redirect redirect);
 
 /* Takes the page over, whatever the result. */
 int uvh_static_answer_listing(uvhttp_response_t *response, struct uvh_bytes *page);
 
-/* 403, 404, 500 or 503 for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM; what the server is to blame for is logged. */
-int uvh_static_answer_error(uvhttp_request_t *request, uvhttp_response_t *response, int error);
+/* 403, 404, 500 or 503 for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM; what the server is to blame for is logged. Nothing is sent. */
+int uvh_static_answer_status_of(uvhttp_response_t *response, int error);
 
 #endif

@@ -16,6 +16,7 @@
 #include "modules/static_entity.h"
 #include "modules/static_fetch.h"
 #include "modules/static_load.h"
+#include "modules/static_path.h"
 #include "modules/static_settings.h"
 #include "platform/random.h"
 
@@ -28,37 +29,6 @@ struct uvhttp_static {
     size_t
         prefix_length; /* of every path that gets here, when mounted below a prefix of fixed length; else 0 */
 };
-
-/* Copies a path without the slashes at its beginning and without repeated ones, so that each file has one key. Returns the length. */
-static size_t normalize(const char *path, size_t length, char *out)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (path[i] == '/' && (size == 0 || out[size - 1] == '/'))
-            continue;
-        out[size++] = path[i];
-    }
-    out[size] = '\0';
-    return size;
-}
-
-/* Some name of the path begins with a dot. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
-static bool is_hidden(const char *path)
-{
-    static const char well_known[] = ".well-known";
-    size_t length = strlen(well_known);
-    if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
-        path += length;
-    return path[0] == '.' || strstr(path, "/.") != NULL;
-}
-
-/* The entry may be used without looking at the file: it was looked at lately, or somebody is doing so just now. */
-static bool is_usable(const struct uvhttp_static *context, const struct uvh_file_entry *entry, uint64_t now)
-{
-    if (UVH_LIKELY(now < entry->fresh_until))
-        return true;
-    return entry->looking && now < entry->fresh_until + context->settings.revalidate_ms;
-}
 
 static int answer_from_cache(uvhttp_request_t *request, uvhttp_response_t *response,
                              struct uvh_file_entry *entry)
@@ -75,16 +45,29 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_file_cache 
     char *copy = uvhttp_request_allocate(request, path.length + 1);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_slice_t normal = {copy, normalize(path.base, path.length, copy)};
+    uvhttp_slice_t normal = {copy, uvh_static_path_normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
         known = uvh_file_cache_find(cache, normal.base, normal.length);
-        if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
+        if (known != NULL &&
+            uvh_static_fetch_is_usable(&context->settings, known, uvhttp_response_now(response)))
             return answer_from_cache(request, response, known);
     }
-    if (!context->settings.hidden && is_hidden(normal.base))
-        return uvhttp_response_send_status(response, 404);
+    if (!context->settings.hidden && uvh_static_path_is_hidden(normal.base))
+        return uvh_static_fetch_status(&context->settings, cache, response, 404);
     uvhttp_request_count_cache(request, false);
     return uvh_static_fetch(&context->settings, cache, response, normal, known);
+}
+
+/* The folder is an alias of one file, whatever the path. */
+static int serve_only_file(struct uvhttp_static *context, struct uvh_file_cache *cache,
+                           uvhttp_response_t *response)
+{
+    const struct uvh_static_settings *settings = &context->settings;
+    const struct uvh_static_page *page = &settings->map.pages[settings->map.only];
+    const struct uvh_file_entry *entry = uvh_file_cache_find(cache, page->key, page->key_length);
+    bool cached = entry != NULL && uvh_static_fetch_is_usable(settings, entry, uvhttp_response_now(response));
+    uvhttp_request_count_cache(uvhttp_response_request(response), cached);
+    return uvh_static_fetch_page(settings, cache, response, settings->map.only, 200);
 }
 
 static int refuse_method(uvhttp_response_t *response)
@@ -142,26 +125,34 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     uvhttp_method_t method = uvhttp_request_method(request);
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
         return refuse_method(response);
-    uvhttp_slice_t path = file_path(files, request);
-    if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
-        /* No name holds a slash. Any other '%' belongs to a name. */
-        if (uvh_target_has_slash(path))
-            return uvhttp_response_send_status(response, 404);
-        char *copy = uvhttp_request_allocate(request, path.length + 1);
-        if (copy == NULL)
-            return UVHTTP_ENOMEM;
-        path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
-    }
     struct uvh_file_cache *cache = files->caches[uvhttp_request_worker(request)];
     if (UVH_UNLIKELY(cache == NULL)) {
         cache = open_cache(files, request);
         if (cache == NULL)
             return UVHTTP_ENOMEM;
     }
+    if (UVH_UNLIKELY(files->settings.map.only != UVH_STATIC_NO_PAGE))
+        return serve_only_file(files, cache, response);
+    uvhttp_slice_t path = file_path(files, request);
+    if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
+        /* No name holds a slash. Any other '%' belongs to a name. */
+        if (uvh_target_has_slash(path))
+            return uvh_static_fetch_status(&files->settings, cache, response, 404);
+        char *copy = uvhttp_request_allocate(request, path.length + 1);
+        if (copy == NULL)
+            return UVHTTP_ENOMEM;
+        path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
+    }
     struct uvh_file_entry *entry = uvh_file_cache_find(cache, path.base, path.length);
-    if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
+    if (UVH_LIKELY(entry != NULL) &&
+        uvh_static_fetch_is_usable(&files->settings, entry, uvhttp_response_now(response)))
         return answer_from_cache(request, response, entry);
     return serve_from_disk(files, cache, response, path, entry);
+}
+
+int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size)
+{
+    return uvh_static_settings_check(config, message, size);
 }
 
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
@@ -204,12 +195,19 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
     char *copy = uvh_alloc(allocator, length + 1);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
-    length = normalize(path, length, copy);
+    length = uvh_static_path_normalize(path, length, copy);
     struct uvh_static_load load = {
         .settings = &context->settings, .path = {copy, length},
+             .key = {copy, length},
              .title = path
     };
-    if (!context->settings.hidden && is_hidden(copy))
+    if (context->settings.map.only != UVH_STATIC_NO_PAGE) {
+        const struct uvh_static_page *page = &context->settings.map.pages[context->settings.map.only];
+        load.key = (uvhttp_slice_t){page->key, page->key_length};
+        load.path = (uvhttp_slice_t){page->key + 1, page->key_length - 1};
+        load.exact = true;
+    }
+    if (!load.exact && !context->settings.hidden && uvh_static_path_is_hidden(copy))
         load.error = -ENOENT;
     else
         uvh_static_load_run(&load);
@@ -218,6 +216,9 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
         uvh_bytes_release(&load.page);
     if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
         err = UVHTTP_ENOTREG;
+    if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
+        load.outcome == UVH_STATIC_STATUS)
+        err = -ENOENT;
     /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
      * needs not read it. */
     if (load.outcome == UVH_STATIC_ENTRY && !uvh_file_cache_insert(&context->prewarmed, load.entry))
@@ -238,7 +239,8 @@ int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhtt
     if (server == NULL)
         return UVHTTP_ENOMEM;
     size_t length = prefix == NULL ? 0 : strlen(prefix);
-    if (length == 0 || prefix[0] != '/' || prefix[length - 1] != '/')
+    bool folder = length > 0 && prefix[length - 1] == '/';
+    if (length == 0 || prefix[0] != '/' || (!folder && (config == NULL || config->file == NULL)))
         return UVHTTP_EINVAL;
     int err = uvhttp_static_open(&context, config);
     if (err != 0)
@@ -255,7 +257,7 @@ int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhtt
     if (strpbrk(prefix, ":*%") == NULL)
         context->prefix_length = length;
     memcpy(pattern, prefix, length);
-    memcpy(pattern + length, "*", 2);
+    memcpy(pattern + length, folder ? "*" : "", folder ? 2 : 1);
     /* Should this fail, the context is the server's already and goes with it. */
     err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
     uvh_free(allocator, pattern);

@@ -7,11 +7,15 @@
 #include <uvhttp/static.h>
 
 #include "modules/file_cache.h"
+#include "modules/static_map.h"
 #include "platform/file.h"
 
 struct uvh_static_settings {
     const uvhttp_allocator_t *allocator;
-    struct uvh_file_root root;
+    struct uvh_file_root root; /* the first; the others hang on it */
+    struct uvh_file_root *more_roots;
+    size_t more_root_count;
+    struct uvh_static_map map;
     struct uvh_file_cache_limits limits; /* of each worker's cache */
     char *index;                         /* names, separated by spaces */
     size_t memory_file_size;
@@ -19,6 +23,9 @@ struct uvh_static_settings {
     bool listing;
     bool hidden;
 };
+
+/* What is wrong with the options, as for uvhttp_static_check. */
+int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
 /* Opens the root. Errors as for uvhttp_static_open; then nothing is left to release. */
 int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config);

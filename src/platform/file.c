@@ -19,7 +19,9 @@ enum {
 
 bool uvh_file_is_missing(int error)
 {
-    return error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG;
+    /* The last two are what some file systems say of names they cannot hold. */
+    return error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG || error == -EINVAL ||
+           error == -EILSEQ;
 }
 
 /* Whatever the first folder that has something there says counts, a refusal too. */
