@@ -46,12 +46,21 @@ struct FileOptions {
     std::size_t cacheDescriptors = 0;
     std::size_t negativeMs = 0; /* UVHTTP_STATIC_NEVER: not at all */
     bool watch = false;
+    const char *const *moreRoots = nullptr;
+    std::string_view file = {};
+    bool cleanUrls = false;
+    bool spa = false;
+    std::string_view fallback = {};
+    std::string_view tryFiles = {};
+    std::string_view errorPages = {};
+    uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
 
     /* Calls `call` with the options as C has them. */
     template <class Call> int with(Call call) const noexcept
     {
         const Text folder(root), names(index);
-        const int error = detail::errorOf(folder, names);
+        const Text one(file), missing(fallback), list(tryFiles), pages(errorPages);
+        const int error = detail::errorOf(folder, names, one, missing, list, pages);
         if (error != 0)
             return error;
         uvhttp_static_config_t raw = {};
@@ -71,6 +80,14 @@ struct FileOptions {
         raw.cache_descriptors = cacheDescriptors;
         raw.negative_ms = negativeMs;
         raw.watch = watch;
+        raw.more_roots = moreRoots;
+        raw.file = file.data() == nullptr ? nullptr : one.c_str();
+        raw.clean_urls = cleanUrls;
+        raw.spa = spa;
+        raw.fallback = fallback.data() == nullptr ? nullptr : missing.c_str();
+        raw.try_files = tryFiles.data() == nullptr ? nullptr : list.c_str();
+        raw.error_pages = errorPages.data() == nullptr ? nullptr : pages.c_str();
+        raw.symlinks = symlinks;
         return call(raw);
     }
 };

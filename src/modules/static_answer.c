@@ -38,8 +38,38 @@ char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool deco
     return out;
 }
 
-/* To the same path with a slash. One slash at its beginning, however many came: "//host" would lead to another server. */
-int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response)
+/* Takes as much off the end of a path as decodes to `count` bytes. */
+static void cut_decoded(uvhttp_slice_t *path, size_t count)
+{
+    for (; count > 0 && path->length > 0; count--)
+        path->length -= path->length >= 3 && path->base[path->length - 3] == '%' ? 3 : 1;
+}
+
+/* Changes the end of a path as it was sent. False when it has not the end that it should lose. */
+static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
+{
+    size_t length = path->length;
+    switch (redirect) {
+    case UVH_STATIC_ADD_SLASH:
+        break;
+    case UVH_STATIC_DROP_SLASH:
+        while (path->length > 0 && path->base[path->length - 1] == '/')
+            path->length--;
+        return path->length < length;
+    case UVH_STATIC_DROP_NAME:
+        while (path->length > 0 && path->base[path->length - 1] != '/')
+            path->length--;
+        break;
+    case UVH_STATIC_DROP_EXTENSION:
+        cut_decoded(path, strlen(".html"));
+        break;
+    }
+    return true;
+}
+
+/* One slash at its beginning, however many came: "//host" would lead to another server. */
+int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
+                               enum uvh_static_redirect redirect)
 {
     uvhttp_slice_t path = uvhttp_request_raw_path(request);
     uvhttp_slice_t query = uvhttp_request_query_string(request);
@@ -47,13 +77,16 @@ int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *res
         path.base++;
         path.length--;
     }
+    if (!change_end(&path, redirect))
+        return uvhttp_response_send_status(response, 404);
     char *location = uvhttp_request_allocate(request, 3 * (path.length + query.length) + 4);
     if (location == NULL)
         return UVHTTP_ENOMEM;
     char *end = location;
     *end++ = '/';
     end = uvh_static_answer_write_location(end, path, false);
-    *end++ = '/';
+    if (redirect == UVH_STATIC_ADD_SLASH)
+        *end++ = '/';
     if (query.length > 0) {
         *end++ = '?';
         end = uvh_static_answer_write_location(end, query, false);
@@ -114,11 +147,11 @@ int uvh_static_answer_status(int error)
     }
 }
 
-int uvh_static_answer_error(uvhttp_request_t *request, uvhttp_response_t *response, int error)
+int uvh_static_answer_status_of(uvhttp_response_t *response, int error)
 {
     int status = uvh_static_answer_status(error);
     if (status >= 500)
-        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s", uvhttp_request_path(request),
-                            uvhttp_strerror(error));
-    return uvhttp_response_send_status(response, status);
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s",
+                            uvhttp_request_path(uvhttp_response_request(response)), uvhttp_strerror(error));
+    return status;
 }

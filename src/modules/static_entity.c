@@ -156,3 +156,13 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
         return send_part(response, entry, 200, 0, entry->size);
     return answer_range(request, response, entry, range);
 }
+
+int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_entry *entry, int status)
+{
+    uvh_file_entry_ref(entry);
+    if (entry->descriptor < 0)
+        return uvhttp_response_send_borrowed(response, status, entry->type, entry->body, (size_t)entry->size,
+                                             release_entry, entry);
+    return uvhttp_response_send_descriptor(response, status, entry->type, entry->descriptor, 0, entry->size,
+                                           release_entry, entry);
+}
