@@ -282,8 +282,7 @@ void uvh_static_map_release(struct uvh_static_map *map)
         uvh_free(map->allocator, map->items[i].pattern);
     for (size_t i = 0; i < map->page_count; i++)
         uvh_free(map->allocator, map->pages[i].key);
-    if (map->pages != NULL)
-        uvh_free(map->allocator, map->pages);
+    uvh_free(map->allocator, map->pages);
     map->pages = NULL;
     map->item_count = 0;
     map->page_count = 0;
