@@ -46,7 +46,7 @@ struct uvh_file_entry {
     uint64_t looked_at;   /* milliseconds of the loop's clock: the file was in this state then or later */
     uint64_t fresh_until; /* milliseconds; from then on it is looked at again */
     bool looking;         /* a look is under way */
-    uint64_t seen;        /* what the count of all changes was when this entry was last compared with its folder */
+    uint64_t seen; /* what the count of all changes was when this entry was last compared with its folder */
     struct uvh_watched_folder *folder; /* where it comes from; NULL: not watched */
     uint64_t folder_changes;           /* that folder's count when the file was looked at */
 
