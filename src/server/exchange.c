@@ -397,19 +397,6 @@ int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvht
     return start_job(exchange, work, done, arg);
 }
 
-int uvhttp_response_fail(uvhttp_response_t *response, int error)
-{
-    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (error >= 0 || uvh_blocking_is(exchange))
-        return UVHTTP_EINVAL;
-    if (response->state == UVH_RESPONSE_GONE || response->state == UVH_RESPONSE_SENT)
-        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
-    uvh_exchange_hold(exchange);
-    uvh_exchange_conclude(exchange, error);
-    uvh_exchange_let_go(exchange);
-    return 0;
-}
-
 void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
