@@ -28,7 +28,7 @@ struct uvh_option {
     bool serve_only;   /* `uvhttp run` takes it from its file, where it is a key of a route */
 };
 
-#define UVH_OPTION_COUNT 33
+#define UVH_OPTION_COUNT 37
 
 extern const struct uvh_option uvh_option_table[UVH_OPTION_COUNT];
 

@@ -34,6 +34,12 @@ typedef struct uvhttp_static_config {
     size_t
         memory_file_size; /* bytes; files up to this size are kept in memory, larger ones sent by sendfile; 0: 16 KiB */
     size_t revalidate_ms; /* milliseconds after which a cached file is looked at again; 0: 1,000 */
+    /* Listings, when `listing` is on. */
+    size_t
+        listing_max; /* entries of a folder that are shown; 0: 10,000. A longer listing says that it is not complete. */
+    bool archive;           /* also answer with the folder and all below it as a tar archive; default: 403 */
+    size_t archive_entries; /* files and folders an archive may hold; 0: 100,000. For a larger one 403. */
+    size_t archive_size;    /* bytes of all files in one; 0: 16 GiB. The same. */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 

@@ -7,13 +7,6 @@
 
 #include <uvhttp/error.h>
 
-#include "base/alloc.h"
-
-/* A page on its way out. On its own, since it is released when the exchange's memory may be gone. */
-struct listing {
-    struct uvh_bytes page;
-};
-
 /* Characters that may stand in a Location as they are; all others (a backslash, which browsers read as a slash, among them) are encoded. */
 static bool is_plain_in_location(char byte)
 {
@@ -59,30 +52,6 @@ int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *res
     }
     *end = '\0';
     return uvhttp_response_redirect(response, 301, location);
-}
-
-static void release_listing(void *arg)
-{
-    struct listing *listing = arg;
-    const uvhttp_allocator_t *allocator = listing->page.allocator;
-    uvh_bytes_release(&listing->page);
-    uvh_free(allocator, listing);
-}
-
-/* Takes the page over. */
-int uvh_static_answer_listing(uvhttp_response_t *response, struct uvh_bytes *page)
-{
-    struct listing *listing = uvh_alloc(page->allocator, sizeof(*listing));
-    int err =
-        listing == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(response, "Cache-Control", "no-cache");
-    if (err != 0) {
-        uvh_free(page->allocator, listing);
-        uvh_bytes_release(page);
-        return err;
-    }
-    listing->page = *page;
-    return uvhttp_response_send_borrowed(response, 200, "text/html; charset=utf-8", listing->page.data,
-                                         listing->page.length, release_listing, listing);
 }
 
 static int status_of(int error)

@@ -1,4 +1,4 @@
-/* How what is no file is answered: the redirect to the slash, a listing, an error.
+/* How what is no file is answered: the redirect to the slash, an error.
  *
  * Called by static_fetch.c on the loop's thread, once for each request. Results are those of a handler. */
 #ifndef UVH_MODULES_STATIC_ANSWER_H
@@ -6,13 +6,8 @@
 
 #include <uvhttp/response.h>
 
-#include "base/bytes.h"
-
 /* 301 to the same path with a slash behind it, and the same query. */
 int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response);
-
-/* Takes the page over, whatever the result. */
-int uvh_static_answer_listing(uvhttp_response_t *response, struct uvh_bytes *page);
 
 /* 403, 404, 500 or 503 for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM; what the server is to blame for is logged. */
 int uvh_static_answer_error(uvhttp_request_t *request, uvhttp_response_t *response, int error);

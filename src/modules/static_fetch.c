@@ -5,6 +5,7 @@
 
 #include "modules/static_answer.h"
 #include "modules/static_entity.h"
+#include "modules/static_listing.h"
 #include "modules/static_load.h"
 
 /* One trip to the thread pool; lives in the exchange's memory. */
@@ -26,7 +27,7 @@ static int answer_load(uvhttp_response_t *response, struct job *job)
     case UVH_STATIC_REDIRECT:
         return uvh_static_answer_redirect(request, response);
     case UVH_STATIC_LISTING:
-        return uvh_static_answer_listing(response, &job->load.page);
+        return uvh_static_listing_answer(response, job->load.listing);
     case UVH_STATIC_FAILED:
         break;
     }
@@ -66,7 +67,7 @@ static int finish_load(uvhttp_response_t *response, void *arg)
     if (uvhttp_response_open(response))
         err = answer_load(response, job);
     else if (job->load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&job->load.page);
+        uvh_static_listing_free(job->load.listing);
     uvh_file_entry_unref(job->load.entry);
     uvh_file_entry_unref(job->known);
     return err;
@@ -91,7 +92,9 @@ int uvh_static_fetch(const struct uvh_static_settings *settings, struct uvh_file
         job->load.known_facts = known->facts;
         job->load.known_type = known->type;
     }
-    int err = uvhttp_response_defer(response, run_load, finish_load, job);
+    int err = settings->listing ? uvh_static_listing_ask(settings, request, &job->load.wish) : 0;
+    if (err == 0)
+        err = uvhttp_response_defer(response, run_load, finish_load, job);
     if (err == 0 && known != NULL) {
         uvh_file_entry_ref(known);
         known->looking = true;

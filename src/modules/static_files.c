@@ -215,7 +215,7 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
         uvh_static_load_run(&load);
     int err = load.error;
     if (load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&load.page);
+        uvh_static_listing_free(load.listing);
     if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
         err = UVHTTP_ENOTREG;
     /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "codec/mime.h"
-#include "modules/dir_listing.h"
 
 static void fail(struct uvh_static_load *load, int error)
 {
@@ -78,20 +77,9 @@ static bool load_index(struct uvh_static_load *load)
 
 static void load_listing(struct uvh_static_load *load)
 {
-    struct uvh_dir_listing_order order = {
-        .root = &load->settings->root,
-        .folder = load->path.base,
-        .title = load->title,
-        .hidden = load->settings->hidden,
-    };
-    uvh_bytes_init(&load->page, load->settings->allocator, UVH_DIR_LISTING_MAX_SIZE);
-    int error = uvh_dir_listing_write(&order, &load->page);
-    if (error != 0) {
-        uvh_bytes_release(&load->page);
-        fail(load, error);
-        return;
-    }
-    load->outcome = UVH_STATIC_LISTING;
+    load->error =
+        uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish, &load->listing);
+    load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
 }
 
 static void load_folder(struct uvh_static_load *load)

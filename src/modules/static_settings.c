@@ -12,9 +12,13 @@ enum {
      * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
+    DEFAULT_LISTING_MAX = 10000,
+    DEFAULT_ARCHIVE_ENTRIES = 100000,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
+
+#define DEFAULT_ARCHIVE_SIZE ((size_t)16 * 1024 * 1024 * 1024)
 
 static size_t or_default(size_t value, size_t standard)
 {
@@ -42,6 +46,10 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
         .revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS),
         .listing = config->listing,
+        .archive = config->archive,
+        .listing_max = or_default(config->listing_max, DEFAULT_LISTING_MAX),
+        .archive_entries = or_default(config->archive_entries, DEFAULT_ARCHIVE_ENTRIES),
+        .archive_size = or_default(config->archive_size, DEFAULT_ARCHIVE_SIZE),
         .hidden = config->hidden,
     };
     /* A file that may not stay in memory need not go there. */

@@ -17,6 +17,10 @@ struct uvh_static_settings {
     size_t memory_file_size;
     uint64_t revalidate_ms;
     bool listing;
+    bool archive;
+    size_t listing_max;     /* entries of a listing */
+    size_t archive_entries; /* members of an archive */
+    uint64_t archive_size;  /* bytes of all files in one */
     bool hidden;
 };
 
