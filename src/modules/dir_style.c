@@ -23,6 +23,7 @@ static const char style[] =
     "a:hover { text-decoration: underline; }\n"
     "a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }\n"
     "p { margin: .25rem 0 1.25rem; color: var(--soft); }\n"
+    "p a { margin-left: .75rem; }\n"
     "table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }\n"
     "th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; "
     "vertical-align: "

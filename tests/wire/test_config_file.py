@@ -377,8 +377,8 @@ sites:
       - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307, headers: {X-$C: "1"}}
       - {path: /b, redirect: "- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
-      - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4,
-         memory_file_size: 5K, revalidate_ms: 6, prewarm: [/index.html]}
+      - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4, listing_max: 8, archive: yes,
+         archive_entries: 9, archive_size: 2K, memory_file_size: 5K, revalidate_ms: 6, prewarm: [/index.html]}
 """
 
 
@@ -386,7 +386,8 @@ def test_what_is_printed_loads_to_the_same(write):
     environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
-    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "status: 307", "slash: ignore",
+    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "listing_max: 8", "archive: true", "archive_entries: 9",
+                   "archive_size: 2048", "status: 307", "slash: ignore",
                    "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout
     again = run("uvhttp", "run", "--print-config", write(once.stdout, "again.yaml"))
