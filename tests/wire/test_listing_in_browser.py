@@ -111,8 +111,6 @@ def test_five_thousand_entries(opened, place, site):
     photos = [name for name in names if name.startswith("photo")]
     assert photos == [f"photo {number:04}.jpg" for number in reversed(range(5000))]
     look(opened, site + "trip/", 1280, False)
-    if folder := os.environ.get("UVHTTP_PICTURES"):
-        opened.screenshots(f"{folder}/listing-5000", height=30_000)
 
 
 def press(opened, key, code):
