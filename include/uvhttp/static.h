@@ -126,6 +126,12 @@ typedef struct uvhttp_static_config {
                               * status goes before its class, and 405, 412 and 416 have none */
     uvhttp_static_symlinks_t symlinks;
 
+    /* Listings, when `listing` is on. */
+    size_t
+        listing_max; /* entries of a folder that are shown; 0: 10,000. A longer listing says that it is not complete. */
+    bool archive;           /* also answer with the folder and all below it as a tar archive; default: 403 */
+    size_t archive_entries; /* files and folders an archive may hold; 0: 100,000. For a larger one 403. */
+    size_t archive_size;    /* bytes of all files in one; 0: 16 GiB. The same. */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 

@@ -82,6 +82,9 @@ static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response, s
     struct uvh_byte_ranges body;
     if (set->count == 1)
         return send_range(response, entry, set->items[0].first, set->items[0].last);
+    /* The parts of one that is coded would need a coding each, and the multipart body has none. */
+    if (entry->coding != UVH_CODING_IDENTITY)
+        return send_part(response, entry, 200, 0, entry->size);
     int err = uvh_byte_ranges_make(request, entry, set, &body);
     if (err != 0)
         return err;

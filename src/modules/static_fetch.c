@@ -13,6 +13,7 @@
 #include "base/counter.h"
 #include "base/hash.h"
 #include "modules/static_answer.h"
+#include "modules/static_listing.h"
 #include "modules/static_load.h"
 #include "modules/static_variants.h"
 
@@ -68,7 +69,7 @@ bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_fil
     if (!is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
         return false;
     return now < entry->fresh_until ||
-           (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms);
+           (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
 }
 
 bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_cache *cache,
@@ -90,7 +91,8 @@ static void store_absent(struct flight *flight)
 {
     struct uvh_static_cache *cache = flight->cache;
     const struct uvh_static_load *load = &flight->load;
-    int status = load->outcome == UVH_STATIC_FAILED ? uvh_static_answer_status(load->error) : 200;
+    bool failed = load->outcome == UVH_STATIC_FAILED && !load->by_request;
+    int status = failed ? uvh_static_answer_status(load->error) : 200;
     struct uvh_absent_entry *entry = NULL;
     if (status == 403 || status == 404)
         entry = uvh_absent_cache_put(&cache->absent, load->path);
@@ -118,8 +120,9 @@ static void store(struct flight *flight)
         known->looking = false;
     if (entry != NULL && entry->looked_at <= flight->started) {
         entry->looked_at = flight->started;
-        entry->fresh_until =
-            flight->started + (flight->folder != NULL ? settings->watched_ms : settings->revalidate_ms);
+        /* It is looked at again some time before it is too old, so that nobody has to wait for the look. */
+        entry->fresh_until = flight->started - settings->revalidate_ms / 2 +
+                             (flight->folder != NULL ? settings->watched_ms : settings->revalidate_ms);
         entry->seen = flight->seen;
         entry->folder = flight->folder;
         entry->folder_changes = flight->folder_changes;
@@ -188,7 +191,7 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
     case UVH_STATIC_REDIRECT:
         return uvh_static_answer_redirect(uvhttp_response_request(response), response, load->redirect);
     case UVH_STATIC_LISTING:
-        return uvh_static_answer_listing(response, &load->page);
+        return uvh_static_listing_answer(response, load->listing);
     case UVH_STATIC_PAGE:
         return uvh_static_fetch_page(context, flight->cache, response, load->page_index, 200);
     case UVH_STATIC_FALLBACK:
@@ -219,7 +222,7 @@ static void answer_waiters(struct flight *flight)
         int err;
         uvh_list_remove(&waiter->link);
         uvhttp_response_on_abort(response, NULL, NULL);
-        if (flight->load.outcome == UVH_STATIC_LISTING)
+        if (flight->load.by_request)
             err = take_off(flight->context, flight->cache, response, &waiter->wish, NULL, true);
         else if (waiter->seen != flight->seen) /* as for a request that has just come, but counted already */
             err = ask(flight->context, flight->cache, response, &waiter->wish);
@@ -261,7 +264,7 @@ static int finish_flight(uvhttp_response_t *response, void *arg)
     if (uvhttp_response_open(response))
         err = answer(response, flight, &flight->wish);
     else if (flight->load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&flight->load.page);
+        uvh_static_listing_free(flight->load.listing);
     answer_waiters(flight);
     uvh_file_entry_unref(flight->load.entry);
     uvh_file_entry_unref(flight->known);
@@ -343,7 +346,11 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
         flight->load.known_siblings = known->siblings_digest;
         flight->load.known_path = known->ruled_path;
     }
-    int err = uvhttp_response_defer(response, run_flight, finish_flight, flight);
+    int err = context->settings.listing
+                  ? uvh_static_listing_ask(&context->settings, request, &flight->load.wish)
+                  : 0;
+    if (err == 0)
+        err = uvhttp_response_defer(response, run_flight, finish_flight, flight);
     if (err != 0)
         return err;
     if (!alone)

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "codec/target.h"
+#include "modules/static_answer.h"
 #include "modules/static_entity.h"
 #include "modules/static_fetch.h"
 #include "modules/static_files.h"
@@ -42,6 +43,12 @@ static int answer_from_cache(const struct uvhttp_static *context, uvhttp_request
     return uvh_static_entity_answer(request, response, entry);
 }
 
+static bool has_repeated_slash(uvhttp_request_t *request)
+{
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    return memmem(path.base, path.length, "//", 2) != NULL;
+}
+
 /* What the cache cannot answer at once. */
 static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cache *cache,
                            uvhttp_response_t *response, uvhttp_slice_t path)
@@ -52,6 +59,9 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
         return UVHTTP_ENOMEM;
     uvhttp_slice_t normal = {copy, uvh_static_path_normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
+        /* What is asked of a path by its routes, a password for one, is not asked of its other spellings. */
+        if (has_repeated_slash(request))
+            return uvh_static_answer_redirect(request, response, UVH_STATIC_ONE_SLASH);
         struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
             return answer_from_cache(context, request, response, cache, known);
@@ -198,7 +208,7 @@ int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *re
     if (method != UVHTTP_METHOD_PUT && method != UVHTTP_METHOD_POST)
         return refuse_method(response, "GET, HEAD, PUT, POST");
     uvhttp_slice_t path = file_path(files, request);
-    if (uvh_target_has_slash(path))
+    if (uvh_target_has_slash(path) || has_repeated_slash(request))
         return uvhttp_response_send_status(response, 404);
     char *released = uvhttp_request_allocate(request, path.length + 1);
     char *copy = uvhttp_request_allocate(request, path.length + 1);

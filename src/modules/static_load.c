@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "modules/dir_listing.h"
 #include "modules/static_siblings.h"
 #include "modules/static_variants.h"
 
@@ -52,20 +51,10 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
 
 static void load_listing(struct uvh_static_load *load)
 {
-    struct uvh_dir_listing_order order = {
-        .root = &load->settings->root,
-        .folder = load->path.base,
-        .title = load->title,
-        .hidden = load->settings->hidden,
-    };
-    uvh_bytes_init(&load->page, load->settings->allocator, UVH_DIR_LISTING_MAX_SIZE);
-    int error = uvh_dir_listing_write(&order, &load->page);
-    if (error != 0) {
-        uvh_bytes_release(&load->page);
-        fail(load, error);
-        return;
-    }
-    load->outcome = UVH_STATIC_LISTING;
+    load->error =
+        uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish, &load->listing);
+    load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
+    load->by_request = true;
 }
 
 /* Nothing but this one file. */

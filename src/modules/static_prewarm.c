@@ -47,7 +47,7 @@ static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const ch
     uvh_static_load_run(&load);
     int err = load.error;
     if (load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&load.page);
+        uvh_static_listing_free(load.listing);
     if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
         err = UVHTTP_ENOTREG;
     if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
@@ -141,6 +141,14 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
         /* A second name for the index: the first one that is there has been loaded, whichever of them it is. */
         if (uvh_file_cache_find(&walk->context->prewarmed.files, key.base, key.length) != NULL)
             return 0;
+    }
+    /* With clean URLs it is asked for without its extension. */
+    if (walk->context->settings.map.clean && key.length > 5 &&
+        memcmp(key.base + key.length - 5, ".html", 5) == 0) {
+        key.length -= 5;
+        memcpy(folder, path.base, key.length);
+        folder[key.length] = '\0';
+        key.base = folder;
     }
     int err = load_key(walk->context, key, path.base, &bytes);
     if (err == UVHTTP_ENOMEM)

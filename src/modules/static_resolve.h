@@ -21,6 +21,7 @@ enum uvh_static_found_kind {
 
 /* What becomes of the URL's path. */
 enum uvh_static_redirect {
+    UVH_STATIC_ONE_SLASH,     /* /docs//x         /docs/x */
     UVH_STATIC_ADD_SLASH,     /* /docs            /docs/ */
     UVH_STATIC_DROP_SLASH,    /* /about/          /about */
     UVH_STATIC_DROP_NAME,     /* /docs/index.html /docs/ */

@@ -23,9 +23,13 @@ enum {
     ABSENT_SHARE = 4,
     ABSENT_MOST = 4096,
     DEFAULT_UPLOAD_MAX_SIZE = 1024 * 1024 * 1024,
+    DEFAULT_LISTING_MAX = 10000,
+    DEFAULT_ARCHIVE_ENTRIES = 100000,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
+
+#define DEFAULT_ARCHIVE_SIZE ((size_t)16 * 1024 * 1024 * 1024)
 
 static size_t or_default(size_t value, size_t standard)
 {
@@ -146,6 +150,10 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         .rate_limit = config->rate_limit,
         .rate_burst = config->rate_burst,
         .listing = config->listing,
+        .archive = config->archive,
+        .listing_max = or_default(config->listing_max, DEFAULT_LISTING_MAX),
+        .archive_entries = or_default(config->archive_entries, DEFAULT_ARCHIVE_ENTRIES),
+        .archive_size = or_default(config->archive_size, DEFAULT_ARCHIVE_SIZE),
         .hidden = config->hidden,
         .uploads = config->uploads,
         .upload_overwrite = config->upload_overwrite,

@@ -37,6 +37,10 @@ struct uvh_static_settings {
     uint64_t rate_limit;
     uint64_t rate_burst;
     bool listing;
+    bool archive;
+    size_t listing_max;     /* entries of a listing */
+    size_t archive_entries; /* members of an archive */
+    uint64_t archive_size;  /* bytes of all files in one */
     bool hidden;
     bool uploads;
     bool upload_overwrite;

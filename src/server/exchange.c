@@ -390,7 +390,7 @@ static int start_job(struct uvh_exchange *exchange, uvhttp_work_cb work, uvhttp_
 int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (!uvhttp_response_open(response))
+    if (!uvhttp_response_open(response) && response->state != UVH_RESPONSE_BEGUN)
         return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
     if (work == NULL || done == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;

@@ -192,7 +192,7 @@ def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
     assert done.stderr.startswith(f"uvhttp: {variable(option)}: ") and message in done.stderr
 
 
-@pytest.mark.parametrize("option", ["listing", "hidden", "quiet", "verbose"])
+@pytest.mark.parametrize("option", ["listing", "archive", "hidden", "quiet", "verbose"])
 def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
     done = run("uvhttp", "serve", site, environment={variable(option): "perhaps"})
     assert done.returncode == 1
