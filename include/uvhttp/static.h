@@ -4,7 +4,7 @@
  * inside their root, unless `symlinks` says otherwise). ETag, Last-Modified, conditional requests (RFC 9110 section 13) and ranges (section 14). Small files are
  * kept in memory with their fields, larger ones as open descriptors.
  *
- * Answers: 200, 206 and 304 as the request's conditions and range say, 412 and 416 when they cannot be met; 301 from a folder without
+ * Answers: 200, 206 and 304 as the request's conditions and range say, 412 and 416 when they cannot be met; 301 from a path with repeated slashes to the one without, and from a folder without
  * the slash to the one with it, and with clean URLs from each other name of a file; 404 for what is not there, or hidden; 403 for what may not be seen: a folder with neither index nor
  * listing, a file without permission, a FIFO, socket or device, a link that leads out of the root (every absolute one does) or in a
  * circle; 404 also for a path with an encoded slash, since no name holds one; 405 for other methods (but for uploads, if they are wanted); 503 without descriptors or memory; 500, with a line in the log, when the disk fails. Several

@@ -234,7 +234,7 @@ static void test_pitfall_prewarmed_files_are_found(void **state)
     assert_int_equal(largest_for_first_request(place, "/*", "/env", "/env"), 0);
     assert_int_equal(answer.size, size);
     assert_int_equal(largest_for_first_request(place, "/*", "/env", old_file), 0);
-    assert_int_equal(largest_for_first_request(place, "/*", "//%65nv?query", "//env"), 0);
+    assert_int_equal(largest_for_first_request(place, "/*", "/%65nv?query", "//env"), 0);
     assert_int_equal(largest_for_first_request(place, "/a/prefix/*", "/a/prefix/env", "/env"), 0);
     assert_int_equal(largest_for_first_request(place, "/env", "/env", "/env"), 0);
 }

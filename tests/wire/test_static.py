@@ -261,6 +261,9 @@ def test_no_spelling_leaves_the_root(place, serve):
         with server.connect() as connection:
             connection.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
             response = connection.response()
+            if response.status == 301:  # to the same path with one slash for several
+                assert "//" in target
+                response = server.ask(response.get("Location"))
             assert response.status in (400, 403, 404), (target, response)
             assert SECRET not in response.body and b"root:" not in response.body, target
     assert server.ask("/sub/file").body == b"x"
