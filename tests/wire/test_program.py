@@ -339,7 +339,12 @@ def test_start_output_on_a_terminal(site):
     assert "\x1b" not in plain
     assert re.search(rf"Serving +{re.escape(str(site))}\n", plain)
     assert re.search(r"Local +http://127\.0\.0\.1:\d+/\n", plain)
-    assert "Index: index.html. Folder listings: on. Hidden files: off." in plain
+    assert "Index: index.html. Folder listings: on. Hidden files: off.\n  Press" in plain
+
+
+def test_the_terminal_is_told_what_is_on(site):
+    output = terminal_output(site, {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
+    assert "  On: watch, compress.\n" in output or "  On: compress, watch.\n" in output
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}])
