@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "base/hash.h"
+#include "modules/field_lines.h"
 #include "modules/static_answer.h"
 #include "modules/static_listing.h"
 #include "modules/static_load.h"
@@ -168,8 +169,11 @@ static int answer_without_page(uvhttp_response_t *response, struct flight *fligh
 /* Programs that ask for data had better hear that there is none than get a page for it. */
 static int answer_fallback(uvhttp_response_t *response, struct flight *flight)
 {
-    uvhttp_slice_t accept = uvhttp_request_field(uvhttp_response_request(response), UVHTTP_FIELD_ACCEPT);
-    int err = uvhttp_response_add_header(response, "Vary", "Accept");
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
+    if (err == 0)
+        err = uvhttp_response_add_header(response, "Vary", "Accept");
     if (err != 0)
         return err;
     if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
