@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "codec/field.h"
+#include "modules/field_lines.h"
 #include "modules/static_answer.h"
 #include "modules/static_publish.h"
 #include "modules/upload_name.h"
@@ -425,7 +426,9 @@ static int begin_put(struct upload *upload)
         .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
         .if_unmodified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
     };
-    int err = uvhttp_request_attach(request, &key, upload, release);
+    int err = uvh_field_lines_join_conditions(request, &upload->publish.conditions);
+    if (err == 0)
+        err = uvhttp_request_attach(request, &key, upload, release);
     if (err == 0)
         err = begin_sums(upload);
     if (err == -ENOTSUP)
