@@ -41,6 +41,7 @@ static unsigned char bytes[SIZE];
 static char folder[64];
 static struct stage stage;
 static struct raw_client client;
+static const char *fields; /* of each request, besides Host */
 
 /* ---- the system calls ---- */
 
@@ -150,6 +151,7 @@ static void path_of(const char *name, char path[128])
 static void begin(void)
 {
     fault.call = CALL_NONE;
+    fields = "";
     opened = 0;
     asked_count = 0;
     stage_begin(&stage);
@@ -158,6 +160,8 @@ static void begin(void)
                                          &(uvhttp_static_config_t){.root = folder,
                                                                    .revalidate_ms = 3600000,
                                                                    .memory_file_size = 5000,
+                                                                   .precompressed = true,
+                                                                   .error_pages = "404=/file",
                                                                    .allocator = stage.config->allocator}),
                      0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_kept, NULL), 0);
@@ -175,7 +179,7 @@ static void end(void)
 static void ask(struct raw_client *asking, const char *target)
 {
     char request[128];
-    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n%s\r\n", target, fields);
     raw_client_send_text(asking, request);
 }
 
@@ -266,6 +270,50 @@ static void a_disk_that_fails_while_a_file_is_sent_ends_the_connection(void **st
         assert_whole("/file", SIZE);
         assert_int_equal(opened, before + 1);
         assert_int_equal(stage.errors_logged, 1);
+        end();
+    }
+}
+
+static void assert_arrives(const char *target, int status, size_t size)
+{
+    struct raw_answer answer;
+    assert_int_equal(answer_to(target, &answer), status);
+    assert_int_equal(answer.body_length, size);
+}
+
+/* A sibling, several ranges, and the page of an error. */
+static void what_failed_is_not_used_again_however_it_is_sent(void **state)
+{
+    static const struct {
+        const char *target, *fields;
+        int status;
+        int files; /* that are opened, the source of a sibling among them */
+    } places[] = {
+        {"/coded",   "Accept-Encoding: gzip\r\n",              200, 2},
+        {"/file",    "Range: bytes=0-99999,150000-249999\r\n", 206, 1},
+        {"/missing", "",                                       404, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(places); i++) {
+        struct raw_answer answer;
+        begin();
+        fields = places[i].fields;
+        assert_int_equal(answer_to(places[i].target, &answer), places[i].status);
+        size_t size = answer.body_length;
+        assert_true(size >= 200000);
+        assert_int_equal(opened, places[i].files);
+        fault.call = CALL_SENDFILE;
+        fault.error = ESTALE;
+        fault.after = 0;
+        fault.times = 1;
+        assert_int_equal(answer_to(places[i].target, &answer), 0);
+        fault.call = CALL_NONE;
+        if (places[i].files > 1) /* the source, while it is not known that the sibling is right again */
+            assert_arrives(places[i].target, places[i].status, SIZE);
+        assert_arrives(places[i].target, places[i].status, size);
+        assert_int_equal(opened, 2 * places[i].files);
+        assert_arrives(places[i].target, places[i].status, size);
+        assert_int_equal(opened, 2 * places[i].files);
         end();
     }
 }
@@ -401,6 +449,8 @@ static int set_up(void **state)
         return -1;
     write_file("small", 1000);
     write_file("file", SIZE);
+    write_file("coded", SIZE);
+    write_file("coded.gz", SIZE - 1000);
     write_file("large", 0);
     path_of("large", path);
     return truncate(path, LARGE);
@@ -408,7 +458,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const names[] = {"small", "file", "large"};
+    static const char *const names[] = {"small", "file", "coded", "coded.gz", "large"};
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
         char path[128];
@@ -423,6 +473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_that_fails_before_the_answer_is_500_and_a_line_in_the_log),
         cmocka_unit_test(a_disk_that_fails_while_a_file_is_sent_ends_the_connection),
+        cmocka_unit_test(what_failed_is_not_used_again_however_it_is_sent),
         cmocka_unit_test(who_keeps_a_descriptor_is_told_that_it_cannot_be_read),
         cmocka_unit_test(a_file_that_is_sent_in_dribs_and_drabs_arrives_whole),
         cmocka_unit_test(a_large_file_leaves_others_their_turn),
