@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +34,9 @@ static struct {
     size_t most;
 } fault;
 
+static atomic_bool held;    /* who opens a file next waits, with the file open */
+static atomic_bool holding; /* somebody does */
+static sem_t let_go;
 static int opened;                /* for reading */
 static size_t asked[MOST_CALLS];  /* bytes, by sendfile */
 static int receivers[MOST_CALLS]; /* its sockets */
@@ -108,8 +113,13 @@ long syscall(long number, ...)
     opened += opens;
     if (opens && fails(CALL_OPEN))
         return -1;
-    return next_syscall()(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-                          argument[5]);
+    long result =
+        next_syscall()(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    if (opens && atomic_exchange(&held, false)) {
+        atomic_store(&holding, true);
+        sem_wait(&let_go);
+    }
+    return result;
 }
 
 /* ---- a handler that keeps a descriptor ---- */
@@ -148,6 +158,16 @@ static void path_of(const char *name, char path[128])
     snprintf(path, 128, "%s/%s", folder, name);
 }
 
+static void write_file(const char *name, size_t size)
+{
+    char path[128];
+    path_of(name, path);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void begin(void)
 {
     fault.call = CALL_NONE;
@@ -161,6 +181,8 @@ static void begin(void)
                                                                    .revalidate_ms = 3600000,
                                                                    .memory_file_size = 5000,
                                                                    .precompressed = true,
+                                                                   .uploads = true,
+                                                                   .upload_overwrite = true,
                                                                    .error_pages = "404=/file",
                                                                    .allocator = stage.config->allocator}),
                      0);
@@ -318,6 +340,42 @@ static void what_failed_is_not_used_again_however_it_is_sent(void **state)
     }
 }
 
+/* The first reader is still at the old file when the upload is answered. */
+static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
+{
+    struct raw_client writer = {.socket = -1};
+    struct raw_answer answer;
+    size_t offset = 0;
+    (void)state;
+    assert_int_equal(sem_init(&let_go, 0, 0), 0);
+    write_file("changed", 1000);
+    begin();
+    atomic_store(&holding, false);
+    atomic_store(&held, true);
+    ask(&client, "/changed");
+    raw_client_connect(&writer, uvhttp_server_port(stage.server), 0);
+    while (!atomic_load(&holding)) {
+        raw_client_step(&client, SIZE);
+        stage_wait(&stage);
+    }
+    raw_client_send_text(&writer, "PUT /changed HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nnew");
+    assert_int_equal(stage_drive_answers(&stage, &writer, SIZE, 1), 1);
+    assert_true(raw_client_answer(&writer, &offset, false, &answer));
+    assert_int_equal(answer.status, 204);
+    ask(&writer, "/changed"); /* does not wait for the first reader */
+    assert_int_equal(stage_drive_answers(&stage, &writer, SIZE, 2), 2);
+    assert_true(raw_client_answer(&writer, &offset, false, &answer));
+    assert_int_equal(answer.body_length, 3);
+    assert_int_equal(sem_post(&let_go), 0);
+    assert_int_equal(stage_drive_answers(&stage, &client, SIZE, 1), 1);
+    assert_arrives("/changed", 200, 3); /* what the first reader brought is not kept */
+    raw_client_close(&writer, false);
+    end();
+    char path[128];
+    path_of("changed", path);
+    unlink(path);
+}
+
 static void who_keeps_a_descriptor_is_told_that_it_cannot_be_read(void **state)
 {
     char path[128];
@@ -428,16 +486,6 @@ static void a_large_file_alone_is_sent_in_long_slices(void **state)
     end();
 }
 
-static void write_file(const char *name, size_t size)
-{
-    char path[128];
-    path_of(name, path);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
 static int set_up(void **state)
 {
     char path[128];
@@ -474,6 +522,7 @@ int main(void)
         cmocka_unit_test(a_disk_that_fails_before_the_answer_is_500_and_a_line_in_the_log),
         cmocka_unit_test(a_disk_that_fails_while_a_file_is_sent_ends_the_connection),
         cmocka_unit_test(what_failed_is_not_used_again_however_it_is_sent),
+        cmocka_unit_test(an_upload_is_seen_by_whoever_asks_after_its_answer),
         cmocka_unit_test(who_keeps_a_descriptor_is_told_that_it_cannot_be_read),
         cmocka_unit_test(a_file_that_is_sent_in_dribs_and_drabs_arrives_whole),
         cmocka_unit_test(a_large_file_leaves_others_their_turn),
