@@ -57,11 +57,20 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
 /* A folder that is served, by its real path. */
 struct folder {
     char *path;
+    const struct uvh_text *named; /* in the configuration */
     const struct uvh_setup_route *route;
     bool is_protected;
 };
 
-/* All folders; those that are not there are told elsewhere. */
+/* One that is not there is told elsewhere. */
+static void add_folder(struct folder *folders, size_t *count, const struct uvh_setup_route *route,
+                       const struct uvh_text *named, bool is_protected)
+{
+    char *path = named->text != NULL ? realpath(named->text, NULL) : NULL;
+    if (path != NULL)
+        folders[(*count)++] = (struct folder){path, named, route, is_protected};
+}
+
 static size_t list_folders(const struct uvh_setup *setup, struct folder *folders)
 {
     size_t count = 0;
@@ -69,12 +78,12 @@ static size_t list_folders(const struct uvh_setup *setup, struct folder *folders
         const struct uvh_setup_site *site = &setup->sites[i];
         for (size_t r = 0; r < site->route_count; r++) {
             const struct uvh_setup_route *route = &site->routes[r];
-            char *path = route->kind == UVH_ROUTE_STATIC && route->root.text != NULL
-                             ? realpath(route->root.text, NULL)
-                             : NULL;
-            if (path != NULL)
-                folders[count++] =
-                    (struct folder){path, route, site->auth.mark.line != 0 || route->auth.mark.line != 0};
+            bool is_protected = site->auth.mark.line != 0 || route->auth.mark.line != 0;
+            if (route->kind != UVH_ROUTE_STATIC)
+                continue;
+            add_folder(folders, &count, route, &route->root, is_protected);
+            for (size_t k = 0; k < route->more_roots.count; k++)
+                add_folder(folders, &count, route, &route->more_roots.items[k], is_protected);
         }
     }
     return count;
@@ -95,10 +104,10 @@ static void check_folder(const struct folder *folder, const struct folder *all, 
         if (all[i].is_protected || !lies_in(folder->path, all[i].path))
             continue;
         uvh_problems_add(
-            problems, folder->route->root.mark,
+            problems, folder->named->mark,
             "the folder '%s' is behind a password here, and lies in '%s', which the route in line %zu "
             "serves without one; move it out of there",
-            folder->route->root.text, all[i].route->root.text, all[i].route->path.mark.line);
+            folder->named->text, all[i].named->text, all[i].route->path.mark.line);
         return;
     }
 }
@@ -106,8 +115,10 @@ static void check_folder(const struct folder *folder, const struct folder *all, 
 void uvh_site_auth_check_folders(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
     size_t most = 1;
-    for (size_t i = 0; i < setup->site_count; i++)
-        most += setup->sites[i].route_count;
+    for (size_t i = 0; i < setup->site_count; i++) {
+        for (size_t r = 0; r < setup->sites[i].route_count; r++)
+            most += 1 + setup->sites[i].routes[r].more_roots.count;
+    }
     struct folder *folders = calloc(most, sizeof(*folders));
     if (folders == NULL) {
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");

@@ -50,6 +50,7 @@ struct uvh_file_entry {
     bool
         settled; /* false: changed so shortly before it was read that another change might not show in its facts */
 
+    bool broken;              /* its descriptor failed: nothing more is to be sent of it */
     uint64_t siblings_digest; /* of what is known of the siblings; 0: there are none */
 
     /* For the cache. */

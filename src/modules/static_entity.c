@@ -22,6 +22,7 @@ static void distrust_entry(int error, void *arg)
     (void)error;
     entry->settled = false;
     entry->fresh_until = 0;
+    entry->broken = true;
 }
 
 static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, int status, uint64_t offset,
@@ -65,6 +66,7 @@ static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
     if (err == 0) {
         uvh_file_entry_ref(entry);
         uvhttp_response_use_prepared(response, fields);
+        uvhttp_response_on_read_error(response, distrust_entry, entry);
         err = uvhttp_response_send_parts(response, 206, body->type, body->parts, body->count, release_entry,
                                          entry);
         if (err != 0) /* it may be answered again, and `fields` go */
@@ -166,6 +168,7 @@ int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_
     if (entry->descriptor < 0)
         return uvhttp_response_send_borrowed(response, status, entry->type, entry->body, (size_t)entry->size,
                                              release_entry, entry);
+    uvhttp_response_on_read_error(response, distrust_entry, entry);
     return uvhttp_response_send_descriptor(response, status, entry->type, entry->descriptor, 0, entry->size,
                                            release_entry, entry);
 }

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "base/hash.h"
+#include "modules/field_lines.h"
 #include "modules/static_answer.h"
 #include "modules/static_listing.h"
 #include "modules/static_load.h"
@@ -35,8 +36,9 @@ struct flight {
     struct uvh_static_load load;
     struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
     uint64_t hash;
-    uint64_t started;                  /* milliseconds of the loop's clock */
-    uint64_t seen;                     /* count of all changes when it took off */
+    bool outdated;    /* what it brings may be of the time before an upload, and is not kept */
+    uint64_t started; /* milliseconds of the loop's clock */
+    uint64_t seen;    /* count of all changes when it took off */
     struct uvh_watched_folder *folder; /* set on the thread pool, before it looks */
     uint64_t folder_changes;
 };
@@ -127,13 +129,13 @@ static void store(struct flight *flight)
         entry->folder = flight->folder;
         entry->folder_changes = flight->folder_changes;
     }
-    if (load->outcome == UVH_STATIC_ENTRY)
+    if (load->outcome == UVH_STATIC_ENTRY && !flight->outdated)
         uvh_file_cache_insert(files, entry);
     else if (load->outcome != UVH_STATIC_UNCHANGED && known != NULL && known->looked_at <= flight->started)
         uvh_file_cache_remove(files, known);
     if (load->error == -EMFILE || load->error == -ENFILE)
         uvh_file_cache_shed(files);
-    if (flight->wish.page == UVH_STATIC_NO_PAGE)
+    if (flight->wish.page == UVH_STATIC_NO_PAGE && !flight->outdated)
         store_absent(flight);
     uvh_counter_add(
         load->outcome == UVH_STATIC_ENTRY ? &flight->cache->counts.loads : &flight->cache->counts.looks, 1);
@@ -168,8 +170,11 @@ static int answer_without_page(uvhttp_response_t *response, struct flight *fligh
 /* Programs that ask for data had better hear that there is none than get a page for it. */
 static int answer_fallback(uvhttp_response_t *response, struct flight *flight)
 {
-    uvhttp_slice_t accept = uvhttp_request_field(uvhttp_response_request(response), UVHTTP_FIELD_ACCEPT);
-    int err = uvhttp_response_add_header(response, "Vary", "Accept");
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
+    if (err == 0)
+        err = uvhttp_response_add_header(response, "Vary", "Accept");
     if (err != 0)
         return err;
     if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
@@ -400,4 +405,18 @@ int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cac
     int page = uvh_static_map_error_page(&context->settings.map, status);
     return page == UVH_STATIC_NO_PAGE ? uvhttp_response_send_status(response, status)
                                       : uvh_static_fetch_page(context, cache, response, page, status);
+}
+
+void uvh_static_fetch_forget(struct uvh_static_cache *cache, uvhttp_slice_t path)
+{
+    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path.base, path.length);
+    struct flight *flight = find_flight(cache, path, uvh_hash(path.base, path.length, cache->files.seed));
+    if (entry != NULL)
+        uvh_file_cache_remove(&cache->files, entry);
+    uvh_absent_cache_remove(&cache->absent, path);
+    uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
+    if (flight == NULL)
+        return;
+    flight->outdated = true;
+    uvh_list_remove(&flight->link); /* who comes from now on does not wait for it */
 }

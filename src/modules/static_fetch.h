@@ -32,4 +32,7 @@ int uvh_static_fetch_page(struct uvhttp_static *context, struct uvh_static_cache
 int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cache *cache,
                             uvhttp_response_t *response, int status);
 
+/* What this worker knows of a path is no longer true, nor is what it is finding out just now: the next request looks anew. */
+void uvh_static_fetch_forget(struct uvh_static_cache *cache, uvhttp_slice_t path);
+
 #endif

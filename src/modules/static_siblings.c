@@ -43,18 +43,33 @@ static uint64_t digest(const struct uvh_file_facts *facts, uint64_t before)
     return uvh_hash(values, sizeof(values), before);
 }
 
+/* The one of the roots that has the source. What lies beside a file of that name in another one was made of that file. */
+static struct uvh_file_root root_of(const struct uvh_static_settings *settings, const char *path)
+{
+    struct uvh_file_root root = settings->root;
+    while (root.next != NULL) {
+        const struct uvh_file_root *next = root.next;
+        struct uvh_file_facts facts;
+        root.next = NULL;
+        if (!uvh_file_is_missing(uvh_file_look(&root, path, &facts)))
+            break;
+        root = *next;
+    }
+    return root;
+}
+
 struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_settings *settings,
                                                     const char *path, const struct uvh_file_facts *source)
 {
     struct uvh_static_siblings siblings = {0, 0};
     if (!settings->precompressed)
         return siblings;
+    const struct uvh_file_root root = root_of(settings, path);
     for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
         char name[PATH_MAX];
         struct uvh_file_facts facts;
-        if (!write_path(name, path, (enum uvh_coding)coding) ||
-            uvh_file_look(&settings->root, name, &facts) != 0 || facts.kind != UVH_FILE_REGULAR ||
-            is_older(&facts, source))
+        if (!write_path(name, path, (enum uvh_coding)coding) || uvh_file_look(&root, name, &facts) != 0 ||
+            facts.kind != UVH_FILE_REGULAR || is_older(&facts, source))
             continue;
         siblings.found |= UVH_CODING_BIT(coding);
         siblings.digest = digest(&facts, siblings.digest + (uint64_t)coding);
@@ -66,6 +81,9 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
                               const struct uvh_static_siblings *siblings, struct uvh_file_entry *entry)
 {
     entry->siblings_digest = siblings->digest;
+    if (siblings->found == 0)
+        return;
+    const struct uvh_file_root root = root_of(settings, path);
     for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
         char name[PATH_MAX];
         if ((siblings->found & UVH_CODING_BIT(coding)) == 0 ||
@@ -73,7 +91,7 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
             continue;
         struct uvh_file_order order = {
             .allocator = settings->allocator,
-            .root = &settings->root,
+            .root = &root,
             .rules = settings->rules,
             .path = name,
             .named = path,

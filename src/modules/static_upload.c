@@ -11,7 +11,9 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "codec/field.h"
+#include "modules/field_lines.h"
 #include "modules/static_answer.h"
+#include "modules/static_fetch.h"
 #include "modules/static_publish.h"
 #include "modules/upload_name.h"
 
@@ -56,12 +58,8 @@ static int answer_refusal(struct upload *upload)
 static void forget(struct upload *upload, const char *path, size_t length)
 {
     struct uvh_static_cache *cache = atomic_load_explicit(upload->cache, memory_order_relaxed);
-    if (cache == NULL)
-        return;
-    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path, length);
-    uvh_absent_cache_remove(&cache->absent, (uvhttp_slice_t){path, length});
-    if (entry != NULL)
-        uvh_file_cache_remove(&cache->files, entry);
+    if (cache != NULL)
+        uvh_static_fetch_forget(cache, (uvhttp_slice_t){path, length});
 }
 
 /* The file, and the folder above it, of which it may be the index, are looked at anew. */
@@ -425,7 +423,9 @@ static int begin_put(struct upload *upload)
         .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
         .if_unmodified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
     };
-    int err = uvhttp_request_attach(request, &key, upload, release);
+    int err = uvh_field_lines_join_conditions(request, &upload->publish.conditions);
+    if (err == 0)
+        err = uvhttp_request_attach(request, &key, upload, release);
     if (err == 0)
         err = begin_sums(upload);
     if (err == -ENOTSUP)

@@ -112,8 +112,15 @@ int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhtt
         return uvh_static_entity_answer(request, response, entry);
     bool ranged = uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL;
     enum uvh_coding coding = choose(request, ranged ? entry->siblings : entry->codings);
-    if (entry->variants[coding] != NULL)
-        return uvh_static_entity_answer(request, response, entry->variants[coding]);
+    struct uvh_file_entry *variant = entry->variants[coding];
+    if (variant != NULL && variant->broken) {
+        /* A sibling is opened anew with its source, for the next request; this one has the source. */
+        entry->settled = false;
+        entry->fresh_until = 0;
+        return uvh_static_entity_answer(request, response, entry);
+    }
+    if (variant != NULL)
+        return uvh_static_entity_answer(request, response, variant);
     if (coding == UVH_CODING_IDENTITY || (entry->making & UVH_CODING_BIT(coding)) != 0)
         return uvh_static_entity_answer(request, response, entry);
     return make(settings, response, entry, coding);

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +23,7 @@
 #include "server/file_share.h"
 #include "support/stage.h"
 
-enum { SIZE = 300000, LARGE = 64 << 20, MOST_CALLS = 4096 };
+enum { SIZE = 300000, LARGE = 64 << 20, MOST_CALLS = 4096, MOST_WAITS = 20000 };
 
 enum call { CALL_NONE, CALL_OPEN, CALL_FSTAT, CALL_PREAD, CALL_SENDFILE };
 
@@ -32,6 +34,9 @@ static struct {
     size_t most;
 } fault;
 
+static atomic_bool held;    /* who opens a file next waits, with the file open */
+static atomic_bool holding; /* somebody does */
+static sem_t let_go;
 static int opened;                /* for reading */
 static size_t asked[MOST_CALLS];  /* bytes, by sendfile */
 static int receivers[MOST_CALLS]; /* its sockets */
@@ -41,6 +46,7 @@ static unsigned char bytes[SIZE];
 static char folder[64];
 static struct stage stage;
 static struct raw_client client;
+static const char *fields; /* of each request, besides Host */
 
 /* ---- the system calls ---- */
 
@@ -107,8 +113,13 @@ long syscall(long number, ...)
     opened += opens;
     if (opens && fails(CALL_OPEN))
         return -1;
-    return next_syscall()(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-                          argument[5]);
+    long result =
+        next_syscall()(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    if (opens && atomic_exchange(&held, false)) {
+        atomic_store(&holding, true);
+        sem_wait(&let_go);
+    }
+    return result;
 }
 
 /* ---- a handler that keeps a descriptor ---- */
@@ -147,9 +158,20 @@ static void path_of(const char *name, char path[128])
     snprintf(path, 128, "%s/%s", folder, name);
 }
 
+static void write_file(const char *name, size_t size)
+{
+    char path[128];
+    path_of(name, path);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void begin(void)
 {
     fault.call = CALL_NONE;
+    fields = "";
     opened = 0;
     asked_count = 0;
     stage_begin(&stage);
@@ -158,6 +180,10 @@ static void begin(void)
                                          &(uvhttp_static_config_t){.root = folder,
                                                                    .revalidate_ms = 3600000,
                                                                    .memory_file_size = 5000,
+                                                                   .precompressed = true,
+                                                                   .uploads = true,
+                                                                   .upload_overwrite = true,
+                                                                   .error_pages = "404=/file",
                                                                    .allocator = stage.config->allocator}),
                      0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_kept, NULL), 0);
@@ -175,7 +201,7 @@ static void end(void)
 static void ask(struct raw_client *asking, const char *target)
 {
     char request[128];
-    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n%s\r\n", target, fields);
     raw_client_send_text(asking, request);
 }
 
@@ -268,6 +294,91 @@ static void a_disk_that_fails_while_a_file_is_sent_ends_the_connection(void **st
         assert_int_equal(stage.errors_logged, 1);
         end();
     }
+}
+
+static void assert_arrives(const char *target, int status, size_t size)
+{
+    struct raw_answer answer;
+    assert_int_equal(answer_to(target, &answer), status);
+    assert_int_equal(answer.body_length, size);
+}
+
+/* A sibling, several ranges, and the page of an error. */
+static void what_failed_is_not_used_again_however_it_is_sent(void **state)
+{
+    static const struct {
+        const char *target, *fields;
+        int status;
+        int files; /* that are opened, the source of a sibling among them */
+    } places[] = {
+        {"/coded",   "Accept-Encoding: gzip\r\n",              200, 2},
+        {"/file",    "Range: bytes=0-99999,150000-249999\r\n", 206, 1},
+        {"/missing", "",                                       404, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(places); i++) {
+        struct raw_answer answer;
+        begin();
+        fields = places[i].fields;
+        assert_int_equal(answer_to(places[i].target, &answer), places[i].status);
+        size_t size = answer.body_length;
+        assert_true(size >= 200000);
+        assert_int_equal(opened, places[i].files);
+        fault.call = CALL_SENDFILE;
+        fault.error = ESTALE;
+        fault.after = 0;
+        fault.times = 1;
+        assert_int_equal(answer_to(places[i].target, &answer), 0);
+        fault.call = CALL_NONE;
+        if (places[i].files > 1) /* the source, while it is not known that the sibling is right again */
+            assert_arrives(places[i].target, places[i].status, SIZE);
+        assert_arrives(places[i].target, places[i].status, size);
+        assert_int_equal(opened, 2 * places[i].files);
+        assert_arrives(places[i].target, places[i].status, size);
+        assert_int_equal(opened, 2 * places[i].files);
+        end();
+    }
+}
+
+/* The first reader is still at the old file when the upload is answered. */
+static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
+{
+    struct raw_client writer = {.socket = -1};
+    struct raw_answer answer;
+    size_t offset = 0;
+    (void)state;
+    assert_int_equal(sem_init(&let_go, 0, 0), 0);
+    write_file("changed", 1000);
+    begin();
+    atomic_store(&holding, false);
+    atomic_store(&held, true);
+    ask(&client, "/changed");
+    raw_client_connect(&writer, uvhttp_server_port(stage.server), 0);
+    while (!atomic_load(&holding)) {
+        raw_client_step(&client, SIZE);
+        stage_wait(&stage);
+    }
+    raw_client_send_text(&writer, "PUT /changed HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nnew");
+    assert_int_equal(stage_drive_answers(&stage, &writer, SIZE, 1), 1);
+    assert_true(raw_client_answer(&writer, &offset, false, &answer));
+    assert_int_equal(answer.status, 204);
+    ask(&writer, "/changed"); /* does not wait for the first reader */
+    bool answered = false;
+    for (int i = 0; i < MOST_WAITS && !answered; i++) {
+        raw_client_step(&writer, SIZE);
+        stage_wait(&stage);
+        answered = raw_client_answer(&writer, &offset, false, &answer);
+    }
+    assert_int_equal(sem_post(&let_go), 0);
+    assert_true(answered);
+    assert_int_equal(answer.body_length, 3);
+    assert_int_equal(stage_drive_answers(&stage, &client, SIZE, 1), 1);
+    assert_arrives("/changed", 200, 3); /* what the first reader brought is not kept */
+    raw_client_close(&writer, false);
+    end();
+    char path[128];
+    path_of("changed", path);
+    unlink(path);
 }
 
 static void who_keeps_a_descriptor_is_told_that_it_cannot_be_read(void **state)
@@ -380,16 +491,6 @@ static void a_large_file_alone_is_sent_in_long_slices(void **state)
     end();
 }
 
-static void write_file(const char *name, size_t size)
-{
-    char path[128];
-    path_of(name, path);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
 static int set_up(void **state)
 {
     char path[128];
@@ -401,6 +502,8 @@ static int set_up(void **state)
         return -1;
     write_file("small", 1000);
     write_file("file", SIZE);
+    write_file("coded", SIZE);
+    write_file("coded.gz", SIZE - 1000);
     write_file("large", 0);
     path_of("large", path);
     return truncate(path, LARGE);
@@ -408,7 +511,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const names[] = {"small", "file", "large"};
+    static const char *const names[] = {"small", "file", "coded", "coded.gz", "large"};
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
         char path[128];
@@ -423,6 +526,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_that_fails_before_the_answer_is_500_and_a_line_in_the_log),
         cmocka_unit_test(a_disk_that_fails_while_a_file_is_sent_ends_the_connection),
+        cmocka_unit_test(what_failed_is_not_used_again_however_it_is_sent),
+        cmocka_unit_test(an_upload_is_seen_by_whoever_asks_after_its_answer),
         cmocka_unit_test(who_keeps_a_descriptor_is_told_that_it_cannot_be_read),
         cmocka_unit_test(a_file_that_is_sent_in_dribs_and_drabs_arrives_whole),
         cmocka_unit_test(a_large_file_leaves_others_their_turn),

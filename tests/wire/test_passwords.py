@@ -76,10 +76,12 @@ def test_a_folder_behind_a_password(place, start):
 
 
 @pytest.mark.parametrize("open_to_all, behind", [("{place}", "{place}/staff"), ("{place}", "{place}"), ("/", "{place}"),
-                                                 ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link")])
+                                                 ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link"),
+                                                 ("{place}/../empty, more_roots: [{place}]", "{place}/staff")])
 def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_path, open_to_all, behind):
     """"//staff/a.txt" is no path of the route "/staff/", and the file of that name in the folder of "/"."""
     write(place, "staff/a.txt", b"x")
+    write(place, "../empty/index.html", b"x")
     os.symlink("staff", os.path.join(place, "link"))
     (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
     path = tmp_path / "site.yaml"

@@ -1,5 +1,6 @@
 """Which file a path becomes: clean URLs, fallbacks, lists that are tried, aliases, several folders, links, and the pages of errors."""
 
+import gzip
 import os
 
 import httpx
@@ -160,6 +161,13 @@ def test_a_fallback_is_for_clients_that_accept_html(place, serve, accept, status
         assert response.status == status
         assert response.get("Vary") == "Accept"
     assert server.ask("/").get("Vary") is None  # a file like any other
+
+
+def test_a_fallback_reads_all_lines_of_accept(place, serve):
+    write(place, "index.html", b"<app>")
+    server = serve("--spa")
+    assert server.ask("/api/users", "Accept: application/json", "Accept: text/html").status == 200
+    assert server.ask("/api/users", "Accept: */*;q=0.1", "Accept: text/html;q=0").status == 404
 
 
 def test_the_fallback_has_conditions_and_ranges(place, serve):
@@ -493,6 +501,18 @@ def test_several_roots(tmp_path, run_site):
     eventually(lambda: server.ask("/style.css").body == b"theme", "the next root has it")
     write(tmp_path, "custom/style.css", b"again")
     eventually(lambda: server.ask("/style.css").body == b"again", "the first root goes before")
+
+
+def test_a_sibling_belongs_to_the_file_beside_it(tmp_path, run_site):
+    # The file of the base was compressed later than that of the theme was changed.
+    os.utime(write(tmp_path, "theme/a.js", b"theme"), (1000000000, 1000000000))
+    write(tmp_path, "base/a.js", b"base")
+    write(tmp_path, "base/a.js.gz", gzip.compress(b"base"))
+    write(tmp_path, "base/b.js", b"plain")
+    write(tmp_path, "base/b.js.gz", gzip.compress(b"coded"))
+    server = run_site([{"path": "/", "static": "theme", "more_roots": ["base"], "precompressed": True}])
+    assert server.ask("/a.js", "Accept-Encoding: gzip").body == b"theme"
+    assert gzip.decompress(server.ask("/b.js", "Accept-Encoding: gzip").body) == b"coded"
 
 
 def test_what_is_printed_loads_again(tmp_path, place):

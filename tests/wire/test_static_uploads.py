@@ -180,6 +180,13 @@ def test_if_none_match_makes_new_files_only(place, serve):
     assert put(server, "/x", b"2", 'If-None-Match: "other"').status == 204
 
 
+def test_conditions_on_several_lines_are_one_list(place, serve):
+    server = serve("--uploads", "--upload-overwrite")
+    tag = put(server, "/x", b"1").get("ETag")
+    assert put(server, "/x", b"2", 'If-None-Match: "other"', f"If-None-Match: {tag}").status == 412
+    assert put(server, "/x", b"2", 'If-Match: "other"', f"If-Match: {tag}").status == 204
+
+
 def test_if_unmodified_since(place, serve):
     path = write(place, "x", b"1")
     os.utime(path, ns=(0, 784111777_000000000))
