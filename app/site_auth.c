@@ -57,11 +57,34 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
 /* A folder that is served, by its real path. */
 struct folder {
     char *path;
+    const struct uvh_text *root; /* as it stands in the file: the route's own or one of its more_roots */
     const struct uvh_setup_route *route;
     bool is_protected;
 };
 
-/* All folders; those that are not there are told elsewhere. */
+static size_t count_folders(const struct uvh_setup *setup)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < setup->site_count; i++) {
+        for (size_t r = 0; r < setup->sites[i].route_count; r++)
+            count += 1 + setup->sites[i].routes[r].more_roots.count;
+    }
+    return count;
+}
+
+/* Those of a route; what is not there is told elsewhere. */
+static size_t list_route(const struct uvh_setup_route *route, bool is_protected, struct folder *folders)
+{
+    size_t count = 0;
+    for (size_t i = 0; route->kind == UVH_ROUTE_STATIC && i <= route->more_roots.count; i++) {
+        const struct uvh_text *root = i == 0 ? &route->root : &route->more_roots.items[i - 1];
+        char *path = root->text == NULL ? NULL : realpath(root->text, NULL);
+        if (path != NULL)
+            folders[count++] = (struct folder){path, root, route, is_protected};
+    }
+    return count;
+}
+
 static size_t list_folders(const struct uvh_setup *setup, struct folder *folders)
 {
     size_t count = 0;
@@ -69,12 +92,8 @@ static size_t list_folders(const struct uvh_setup *setup, struct folder *folders
         const struct uvh_setup_site *site = &setup->sites[i];
         for (size_t r = 0; r < site->route_count; r++) {
             const struct uvh_setup_route *route = &site->routes[r];
-            char *path = route->kind == UVH_ROUTE_STATIC && route->root.text != NULL
-                             ? realpath(route->root.text, NULL)
-                             : NULL;
-            if (path != NULL)
-                folders[count++] =
-                    (struct folder){path, route, site->auth.mark.line != 0 || route->auth.mark.line != 0};
+            bool is_protected = site->auth.mark.line != 0 || route->auth.mark.line != 0;
+            count += list_route(route, is_protected, folders + count);
         }
     }
     return count;
@@ -95,20 +114,17 @@ static void check_folder(const struct folder *folder, const struct folder *all, 
         if (all[i].is_protected || !lies_in(folder->path, all[i].path))
             continue;
         uvh_problems_add(
-            problems, folder->route->root.mark,
+            problems, folder->root->mark,
             "the folder '%s' is behind a password here, and lies in '%s', which the route in line %zu "
             "serves without one; move it out of there",
-            folder->route->root.text, all[i].route->root.text, all[i].route->path.mark.line);
+            folder->root->text, all[i].root->text, all[i].route->path.mark.line);
         return;
     }
 }
 
 void uvh_site_auth_check_folders(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
-    size_t most = 1;
-    for (size_t i = 0; i < setup->site_count; i++)
-        most += setup->sites[i].route_count;
-    struct folder *folders = calloc(most, sizeof(*folders));
+    struct folder *folders = calloc(count_folders(setup) + 1, sizeof(*folders));
     if (folders == NULL) {
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
         return;
