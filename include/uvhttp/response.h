@@ -236,7 +236,7 @@ typedef struct uvhttp_part {
 UVHTTP_EXPORT int uvhttp_response_send_parts(uvhttp_response_t *response, int status,
                                              const char *content_type, const uvhttp_part_t *parts,
                                              size_t count, uvhttp_release_cb release, void *arg);
-/* Called when the bytes of send_descriptor cannot be read any more, in the middle of the body, before the connection is closed for it: `error` is UVHTTP_ETRUNCATED or
+/* Called when the bytes of send_descriptor or of a file in send_parts cannot be read any more, in the middle of the body, before the connection is closed for it: `error` is UVHTTP_ETRUNCATED or
  * libuv's code (UV_EIO, UV_ESTALE, ...). For whoever keeps the descriptor to send it again. Now and then the error is the socket's. Runs before `release`, on the
  * loop's thread, and may not send. At most one; a second call replaces the first. To be set before the response is sent. */
 typedef void (*uvhttp_read_error_cb)(int error, void *arg);

@@ -162,6 +162,8 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
  * killed leaves such files; they are never served. All is written on libuv's thread pool (uvhttp/upload.h). Afterwards this worker's
  * cache has forgotten the path; the others look at it again after revalidate_ms.
  *
+ * Files go into the root, never into more_roots. What is seen of those counts as there; a file that may be replaced is left as it is there, and the new one goes before it.
+ *
  * Checked before the body is asked for (a client that expects "100 Continue" is told first), and again before the file gets its name:
  *   400  Content-Range (section 14.5), a name with a control character, malformed or wrong Content-Digest or Repr-Digest (RFC 9530,
  *        sha-256 and sha-512; others are ignored; of a form they are not looked at), a form that is malformed or has no file

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codec/chars.h"
+#include "codec/utf8_sequence.h"
 
 static char *append(char *out, const char *text)
 {
@@ -16,38 +17,6 @@ static char *append(char *out, const char *text)
 static bool is_plain(char c)
 {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '%';
-}
-
-/* The bytes of the character of UTF-8 (RFC 3629) that begins here, or 0. */
-static size_t character(const unsigned char *at, size_t rest)
-{
-    size_t length = at[0] < 0x80   ? 1
-                    : at[0] < 0xc2 ? 0
-                    : at[0] < 0xe0 ? 2
-                    : at[0] < 0xf0 ? 3
-                    : at[0] < 0xf5 ? 4
-                                   : 0;
-    if (length == 0 || length > rest)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    /* Longer than needed, a surrogate, or beyond U+10FFFF. */
-    bool wrong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-                 (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f);
-    return wrong ? 0 : length;
-}
-
-static bool is_utf8(uvhttp_slice_t text)
-{
-    size_t length;
-    for (size_t i = 0; i < text.length; i += length) {
-        length = character((const unsigned char *)text.base + i, text.length - i);
-        if (length == 0)
-            return false;
-    }
-    return true;
 }
 
 /* attr-char of RFC 8187 section 3.2.1: a token's characters but '*', the apostrophe and '%'. */
@@ -76,7 +45,7 @@ static char *append_encoded(char *out, uvhttp_slice_t name)
 static char *append_plain(char *out, uvhttp_slice_t name, bool *changed)
 {
     for (size_t i = 0; i < name.length;) {
-        size_t length = character((const unsigned char *)name.base + i, name.length - i);
+        size_t length = uvh_utf8_sequence_length(name.base + i, name.length - i);
         bool plain = is_plain(name.base[i]);
         *out++ = (char)(plain ? name.base[i] : '_');
         *changed = *changed || !plain;
@@ -91,7 +60,7 @@ size_t uvh_disposition_write(char *out, const char *kind, uvhttp_slice_t name)
     char *end = append(append(out, kind), "; filename=\"");
     end = append_plain(end, name, &changed);
     *end++ = '"';
-    if (changed && is_utf8(name))
+    if (changed && uvh_utf8_sequence_valid(name.base, name.length))
         end = append_encoded(append(end, "; filename*=UTF-8''"), name);
     *end = '\0';
     return (size_t)(end - out);

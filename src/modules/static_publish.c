@@ -4,6 +4,8 @@
 #include "modules/static_publish.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 
 static void refuse(struct uvh_static_publish *publish, int status, const char *reason)
 {
@@ -45,12 +47,26 @@ static bool must_be_new(const struct uvh_static_publish *publish)
     return tags.length == 1 && tags.base[0] == '*';
 }
 
+/* What has the name: in the folder, or in one of more_roots, where clients see it until there is one in the folder. */
+static int look(const struct uvh_static_publish *publish, const char *name, struct uvh_file_facts *facts)
+{
+    const struct uvh_file_root *others = publish->settings->root.next;
+    const char *slash = publish->folder[0] == '\0' ? "" : "/";
+    char path[PATH_MAX];
+    int error = uvh_file_look_in(publish->store->folder, name, facts);
+    if (error != -ENOENT || others == NULL ||
+        snprintf(path, sizeof(path), "%s%s%s", publish->folder, slash, name) >= (int)sizeof(path))
+        return error;
+    error = uvh_file_look(others, path, facts);
+    return uvh_file_is_missing(error) ? -ENOENT : error;
+}
+
 /* What has the name now lets the upload go on, or it is refused. */
 static void check_name(struct uvh_static_publish *publish, const char *name)
 {
     struct uvh_file_facts facts;
     char etag[UVH_FILE_ENTRY_ETAG_SIZE];
-    int error = uvh_file_look_in(publish->store->folder, name, &facts);
+    int error = look(publish, name, &facts);
     struct uvh_conditional_entity entity = {.exists = error == 0};
     if (error != 0 && error != -ENOENT) {
         publish->error = error;
@@ -78,8 +94,10 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
 void uvh_static_publish_prepare(struct uvh_static_publish *publish)
 {
     const struct uvh_static_settings *settings = publish->settings;
+    struct uvh_file_root root = settings->root;
     int folder;
-    int error = uvh_file_open_folder(&settings->root, publish->folder, settings->upload_folders, &folder);
+    root.next = NULL; /* nothing is stored in more_roots */
+    int error = uvh_file_open_folder(&root, publish->folder, settings->upload_folders, &folder);
     if (error != 0) {
         note_folder_error(publish, error);
         return;

@@ -217,8 +217,7 @@ static int hand_over_fields(struct job *job)
         return UVHTTP_EGONE;
     response->prepared = given->prepared;
     response->close_after = given->close_after;
-    if (given->pace != NULL)
-        response->pace = given->pace;
+    response->pace = given->pace;
     if (given->on_read_error != NULL)
         uvhttp_response_on_read_error(response, given->on_read_error, given->read_error_arg);
     return copy_list(response->arena, &response->headers, &given->headers);
@@ -428,6 +427,7 @@ static int prepare(struct job *job)
     shadow->response.status = real->response.status;
     shadow->response.close_after = real->response.close_after;
     shadow->response.prepared = real->response.prepared;
+    shadow->response.pace = real->response.pace;
     shadow->response.gone = &job->gone;
     int err = copy_request(shadow, real);
     if (err == 0)

@@ -22,7 +22,9 @@ static size_t room_in_out(struct uvh_conn *conn)
 
 static bool copy_part(struct uvh_conn *conn, const uvhttp_part_t *part)
 {
-    if (part->descriptor >= 0 || part->size > COPIED_PART || part->size > room_in_out(conn))
+    bool limited =
+        conn->exchange->base.response.pace != NULL; /* what is collected leaves whatever the rate */
+    if (limited || part->descriptor >= 0 || part->size > COPIED_PART || part->size > room_in_out(conn))
         return false;
     memcpy(conn->out.buffer->data + conn->out.end, part->data, (size_t)part->size);
     conn->out.end += (uint32_t)part->size;

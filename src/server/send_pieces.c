@@ -70,10 +70,10 @@ int uvhttp_response_flush(uvhttp_response_t *response)
     if (err != 0)
         return err;
     uvh_exchange_hold(exchange);
-    if (uvh_blocking_is(exchange)) /* its filters are the loop's */
-        err = exchange->protocol->write(exchange, nothing);
-    else if (response->filters != NULL)
+    if (response->filters != NULL)
         err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, nothing);
+    if (err == 0 && uvh_blocking_is(exchange)) /* behind its own filters are the loop's */
+        err = exchange->protocol->write(exchange, nothing);
     if (err == UVHTTP_EFULL)
         exchange->protocol->await_room(exchange);
     uvh_exchange_let_go(exchange);

@@ -227,18 +227,54 @@ static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-static int add_blocking_route(void)
+/* Keeps everything until it is told not to. */
+static int keep_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data, size_t size,
+                      uvhttp_filter_output_t *output, void *arg)
 {
-    return uvhttp_router_add(
-        uvhttp_server_router(stage.server),
-        &(uvhttp_route_t){.pattern = "/blocking", .handler = block, .flags = UVHTTP_ROUTE_BLOCKING});
+    static char kept[100];
+    static size_t kept_size;
+    (void)response;
+    (void)arg;
+    if (event == UVHTTP_FILTER_PIECE) {
+        assert_true(size <= sizeof(kept) - kept_size);
+        memcpy(kept + kept_size, data, size);
+        kept_size += size;
+        return 0;
+    }
+    int err = uvhttp_filter_output_append(output, kept, kept_size);
+    kept_size = 0;
+    return err;
+}
+
+static int set_keeping(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    return uvhttp_response_filter(response, keep_bytes, count_release, arg);
+}
+
+static int block_with_filter(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    int err = uvhttp_response_on_send(response, set_keeping, NULL);
+    return err != 0 ? err : block(request, response, arg);
+}
+
+static int add_blocking_routes(void)
+{
+    uvhttp_router_t *router = uvhttp_server_router(stage.server);
+    int err = uvhttp_router_add(
+        router, &(uvhttp_route_t){.pattern = "/blocking", .handler = block, .flags = UVHTTP_ROUTE_BLOCKING});
+    if (err != 0)
+        return err;
+    return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = "/blocking-with-filter",
+                                                       .handler = block_with_filter,
+                                                       .flags = UVHTTP_ROUTE_BLOCKING});
 }
 
 /* False when memory ran out. */
 static bool begin_site(const uvhttp_compress_config_t *config)
 {
     stage.config->event_heartbeat = 1;
-    if (stage_new_server(&stage) == NULL || add_blocking_route() != 0 ||
+    if (stage_new_server(&stage) == NULL || add_blocking_routes() != 0 ||
         uvhttp_compress_new(&compression, config, NULL, 0) != 0 ||
         uvhttp_server_use(stage.server, uvhttp_compress_handle_request, compression) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/events", begin_events, NULL) != 0 ||
@@ -492,11 +528,13 @@ static void what_was_written_leaves_when_it_is_flushed(void **state)
     assert_int_equal(uvhttp_response_end(events), 0);
 }
 
-static void a_handler_that_blocks_can_flush(void **state)
+static void flush_in_a_handler_that_blocks(const char *path)
 {
-    (void)state;
+    char request[200];
+    char out[100];
     assert_int_equal(uv_sem_init(&seen, 0), 0);
-    raw_client_send_text(&client, "GET /blocking HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", path);
+    raw_client_send_text(&client, request);
     await_plain("first");
     uv_sem_post(&seen);
     for (int turn = 0; turn < STAGE_MOST_TURNS && !raw_client_answer(&client, &offset, false, &answer);
@@ -504,11 +542,23 @@ static void a_handler_that_blocks_can_flush(void **state)
         raw_client_step(&client, 1 << 20);
         stage_wait(&stage);
     }
-    char out[100];
     assert_int_equal(undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, out, sizeof(out), true),
                      11);
     assert_memory_equal(out, "firstsecond", 11);
     uv_sem_destroy(&seen);
+}
+
+static void a_handler_that_blocks_can_flush(void **state)
+{
+    (void)state;
+    flush_in_a_handler_that_blocks("/blocking");
+}
+
+/* Its own filter is run on its thread, that of the middleware behind it on the loop's. */
+static void a_handler_that_blocks_can_flush_its_own_filter(void **state)
+{
+    (void)state;
+    flush_in_a_handler_that_blocks("/blocking-with-filter");
 }
 
 /* The heartbeat is made by the server, and part of the coded body all the same. */
@@ -751,6 +801,7 @@ int main(void)
         TEST(every_event_leaves_at_once),
         TEST(what_was_written_leaves_when_it_is_flushed),
         TEST(a_handler_that_blocks_can_flush),
+        TEST(a_handler_that_blocks_can_flush_its_own_filter),
         TEST(a_heartbeat_is_compressed_too),
         TEST(the_client_may_go),
         TEST(a_length_that_was_announced_has_to_come),

@@ -97,6 +97,22 @@ def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_p
     assert run("uvhttp", "check", path).returncode == 0
 
 
+@pytest.mark.parametrize("open_to_all, closed", [("static: {place}/open, more_roots: [{place}]", "static: {place}/staff"),
+                                                 ("static: {place}", "static: {other}, more_roots: [{place}/staff]")])
+def test_folders_of_more_roots_are_looked_at_as_well(place, tmp_path, open_to_all, closed):
+    for name in ("open/a.txt", "staff/a.txt"):
+        write(place, name, b"x")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
+    path = tmp_path / "site.yaml"
+    text = (f"sites:\n  - hosts: a.example\n    routes:\n      - {{path: /, {open_to_all}}}\n"
+            f"  - basic_auth: {{file: users}}\n    routes:\n      - {{path: /staff/, {closed}}}\n")
+    path.write_text(text.replace("{place}", place).replace("{other}", str(tmp_path / "other")))
+    done = run("uvhttp", "check", path)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert f"the folder '{place}/staff' is behind a password" in done.stderr and f"lies in '{place}'" in done.stderr
+
+
 @pytest.mark.parametrize("salt", ["$2b$04$" + "b" * 22, "$2y$04$" + "c" * 22, "$5$rounds=1000$salt", "$6$rounds=1000$salt", "$y$j75$saltsaltsalt",
                                   "$7$8/..../....saltsalt"])
 def test_kinds_of_hashes(place, start, salt):

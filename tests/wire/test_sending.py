@@ -13,7 +13,7 @@ import raw
 from static_server import MIB, StaticServer, place, serve, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
-KINDS = ["large", "large?how=copy", "large?how=borrowed", "file", "pieces-out", "pulled", "blocking"]
+KINDS = ["large", "large?how=copy", "large?how=borrowed", "file", "parts", "pieces-out", "pulled", "blocking"]
 # The server's clock counts in milliseconds and is read once in a turn of its loop.
 SLACK_SECONDS = 0.005
 
@@ -75,12 +75,13 @@ def test_head_and_an_empty_body_have_nothing_to_wait_for(server):
         assert connection.ask("GET", target("large", 0, 1)).body == b""
 
 
-def test_a_limit_can_be_lifted(server):
+@pytest.mark.parametrize("kind", ["lifted", "lifted-blocking"])
+def test_a_limit_can_be_lifted(server, kind):
     with server.connect() as connection:
-        assert connection.ask("GET", target("lifted", 1_000_000, 1)).body == raw.pattern(1_000_000)
+        assert connection.ask("GET", target(kind, 1_000_000, 1)).body == raw.pattern(1_000_000)
 
 
-@pytest.mark.parametrize("kind", ["large", "file", "pieces-out", "pulled"])
+@pytest.mark.parametrize("kind", ["large", "file", "parts", "pieces-out", "pulled"])
 def test_the_write_timeout_does_not_run_while_the_rate_is_waited_for(start, kind):
     """More than twice the timeout passes in which the client takes whatever comes."""
     server = start(write_timeout=1, handler_timeout=1)
@@ -115,7 +116,7 @@ def test_a_client_that_vanishes_from_a_limited_answer(server, kind, reset):
     eventually(lambda: server.stats()["aborted_exchanges"] == before["aborted_exchanges"] + 1, "it is noticed")
 
 
-@pytest.mark.parametrize("kind", ["large", "file", "pulled"])
+@pytest.mark.parametrize("kind", ["large", "file", "parts", "pulled"])
 def test_stopping_lets_a_limited_answer_finish(start, kind):
     server = start(drain_timeout=3600)
     with server.connect() as connection:

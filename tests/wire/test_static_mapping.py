@@ -515,6 +515,26 @@ def test_a_sibling_belongs_to_the_file_beside_it(tmp_path, run_site):
     assert gzip.decompress(server.ask("/b.js", "Accept-Encoding: gzip").body) == b"coded"
 
 
+def test_uploads_go_into_the_first_root_alone(tmp_path, run_site):
+    """What is seen of the others counts as there, and is never changed."""
+    write(tmp_path, "custom/sub/mine.txt", b"mine")
+    write(tmp_path, "theme/a.txt", b"theme")
+    write(tmp_path, "theme/sub/b.txt", b"theme")
+    write(tmp_path, "theme/only/c.txt", b"theme")
+    route = {"path": "/", "static": "custom", "more_roots": ["theme"], "uploads": True, "revalidate_ms": 20}
+    ask = lambda server, target, *fields: server.ask(target, "Content-Length: 3", *fields, method="PUT", body=b"new")  # noqa: E731
+    server = run_site([route])
+    assert [ask(server, target).status for target in ("/a.txt", "/sub/b.txt", "/only", "/only/c.txt", "/only/d.txt")] == [409] * 5
+    assert ask(server, "/sub/d.txt").status == 201
+    server = run_site([{**route, "upload_overwrite": True, "upload_folders": True}])
+    assert ask(server, "/a.txt", "If-None-Match: *").status == 412
+    assert ask(server, "/a.txt", f"If-Match: {server.ask('/a.txt').get('ETag')}").status == 201
+    assert [ask(server, target).status for target in ("/sub/b.txt", "/only/c.txt", "/only/d.txt", "/a.txt")] == [201, 201, 201, 204]
+    assert [path.read_bytes() for path in sorted(tmp_path.glob("theme/**/*.txt"))] == [b"theme"] * 3
+    assert len(list(tmp_path.glob("custom/**/*.txt"))) == 6
+    eventually(lambda: server.ask("/only/c.txt").body == b"new", "the first root goes before")
+
+
 def test_what_is_printed_loads_again(tmp_path, place):
     flags = ["--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html", "--symlinks", "owner"]
     printed = run("uvhttp", "serve", place, *flags, "--print-config").stdout

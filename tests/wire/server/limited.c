@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PERIOD = 251, PIECE = 5000 };
+enum { PERIOD = 251, PIECE = 5000, PART = 1500 };
 
 static uint64_t asked(uvhttp_request_t *req, const char *name)
 {
@@ -50,6 +50,33 @@ static int limited_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
                                            (void *)(intptr_t)file);
 }
 
+/* Short parts in memory, which a body without a limit collects in one buffer, and a file among them. */
+static int limited_parts(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static char bytes[PERIOD + PART];
+    size_t size = (size_t)asked(req, "size");
+    size_t most = size / PART + 1;
+    uvhttp_part_t *parts = calloc(most, sizeof *parts);
+    int file = memfd_create("limited", MFD_CLOEXEC);
+    (void)arg;
+    fill(bytes, sizeof bytes, 0);
+    if (parts == NULL || file < 0 || write(file, bytes, sizeof bytes) != (ssize_t)sizeof bytes) {
+        close(file);
+        free(parts);
+        return UVHTTP_ENOMEM;
+    }
+    for (size_t i = 0; i < most; i++) {
+        size_t begin = i * PART;
+        size_t length = size - begin < PART ? size - begin : PART;
+        parts[i] = i % 8 == 4 ? (uvhttp_part_t){NULL, file, begin % PERIOD, length}
+                              : (uvhttp_part_t){bytes + begin % PERIOD, -1, 0, length};
+    }
+    int err = uvhttp_response_send_parts(res, 200, "application/octet-stream", parts, most, close_file,
+                                         (void *)(intptr_t)file);
+    free(parts);
+    return err;
+}
+
 /* On a thread of its own, which waits while a piece has to. */
 static int limited_blocking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
@@ -79,6 +106,7 @@ int add_limited(uvhttp_router_t *router)
     const uvhttp_route_t routes[] = {
         {.method = "GET", .pattern = "/large",      .handler = large             },
         {.method = "GET", .pattern = "/file",       .handler = limited_file      },
+        {.method = "GET", .pattern = "/parts",      .handler = limited_parts     },
         {.method = "GET", .pattern = "/pieces-out", .handler = pieces_out        },
         {.method = "GET", .pattern = "/pulled",     .handler = pulled            },
         {.method = "GET", .pattern = "/lifted",     .handler = limited_and_lifted},
@@ -89,6 +117,11 @@ int add_limited(uvhttp_router_t *router)
         err = uvhttp_router_use(group, limit, NULL);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
         err = uvhttp_router_add(group, &routes[i]);
+    if (err == 0)
+        err = uvhttp_router_add(group, &(uvhttp_route_t){.method = "GET",
+                                                         .pattern = "/lifted-blocking",
+                                                         .handler = limited_and_lifted,
+                                                         .flags = UVHTTP_ROUTE_BLOCKING});
     if (err == 0)
         err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                           .pattern = "/limited-blocking",
