@@ -7,8 +7,8 @@ server must be able to do for it: memory, json, echo, file, encoded, mix.
 import bisect
 import functools
 import gzip
-import os
 import itertools
+import os
 import random
 
 TEXT = b"Hello, world\n"
