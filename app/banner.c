@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "option_table.h"
+
 #define URL_SIZE 120
 #define URL_MAX  64 /* a machine with more addresses than that needs no list of them */
 
@@ -110,6 +112,25 @@ static void print_plain(const struct uvh_options *options, const struct url_list
     putchar('\n');
 }
 
+/* A switch for files that is on, and not one of the two that are always told. */
+static bool is_worth_telling(const struct uvh_options *options, const struct uvh_option *option)
+{
+    const bool *on = (const bool *)((const char *)options + option->offset);
+    return option->name != NULL && option->serve_only && option->kind == UVH_OPTION_SWITCH && *on &&
+           on != &options->files.listing && on != &options->files.hidden;
+}
+
+static void print_switches(const struct uvh_options *options)
+{
+    bool some = false;
+    for (size_t i = 0; i < uvh_option_count; i++) {
+        if (is_worth_telling(options, &uvh_option_table[i]))
+            printf("%s%s", some ? ", " : "  On: ", uvh_option_table[i].name);
+        some = some || is_worth_telling(options, &uvh_option_table[i]);
+    }
+    fputs(some ? ".\n" : "", stdout);
+}
+
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -132,11 +153,13 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
 
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     putchar('\n');
-    if (!options->from_file)
-        printf("  %sIndex: %s. Folder listings: %s. Hidden files: %s.%s\n", faint,
-               *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
-               options->files.hidden ? "on" : "off", plain);
-    printf("  %sPress Ctrl+C to stop.%s\n\n", faint, plain);
+    fputs(faint, stdout);
+    if (!options->from_file) {
+        printf("  Index: %s. Folder listings: %s. Hidden files: %s.\n", *index == '\0' ? "none" : index,
+               options->files.listing ? "on" : "off", options->files.hidden ? "on" : "off");
+        print_switches(options);
+    }
+    printf("  Press Ctrl+C to stop.%s\n\n", plain);
 }
 
 void uvh_banner_print(const struct uvh_options *options, const char *what,

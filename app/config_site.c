@@ -53,6 +53,17 @@ static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_
     read->route->root = (struct uvh_text){uvh_config_path(reader, value), value->mark};
 }
 
+static void read_option_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                             const struct uvh_option *option, unsigned *field)
+{
+    size_t count = 0;
+    while (option->words[count] != NULL)
+        count++;
+    int index = uvh_config_read_word(reader, value, option->words, count);
+    if (index >= 0)
+        *field = (unsigned)index;
+}
+
 /* Those of uvhttp_static_config_t, with the ranges that the options of `serve` have. */
 static void read_file_option(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                              const struct uvh_option *option, uvhttp_static_config_t *files)
@@ -79,6 +90,9 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
         uvh_config_read_number(reader, value, "", option->low, option->high, field);
         break;
     case UVH_OPTION_LIST:
+    case UVH_OPTION_WORD:
+        read_option_word(reader, value, option, field);
+        break;
     case UVH_OPTION_LISTEN:
     case UVH_OPTION_LEVEL:
         break;
@@ -105,6 +119,29 @@ static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_n
     struct route_reader *read = into;
     read->files = value;
     read_file_option(reader, value, file_option(value->key->text), &read->route->files);
+}
+
+/* The two that are no options of `serve`, which serves a whole folder and has one. */
+static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    read->files = value;
+    read->route->files.file = uvh_config_text(reader, value);
+}
+
+static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    struct route_reader *read = into;
+    struct uvh_text_list *roots = &read->route->more_roots;
+    read->files = value;
+    uvh_config_read_texts(reader, value, roots);
+    for (size_t i = 0; i < roots->count; i++) {
+        if (roots->items[i].text != NULL && *roots->items[i].text != '\0')
+            roots->items[i].text = uvh_config_below_folder(reader, roots->items[i].text);
+        else
+            uvh_problems_add(reader->problems, roots->items[i].mark,
+                             "more_roots has a folder without a name");
+    }
 }
 
 static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
@@ -275,44 +312,56 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
                        struct uvh_setup_route *route)
 {
     static const struct uvh_config_key keys[] = {
-        {"path",              read_path    },
-        {"methods",           read_methods },
-        {"headers",           read_headers },
-        {"basic_auth",        read_auth    },
-        {"static",            read_static  },
-        {"index",             read_files   },
-        {"listing",           read_files   },
-        {"hidden",            read_files   },
-        {"cache_memory",      read_files   },
-        {"cache_entries",     read_files   },
-        {"memory_file_size",  read_files   },
-        {"revalidate_ms",     read_files   },
-        {"precompressed",     read_files   },
-        {"compress",          read_files   },
-        {"compress_min_size", read_files   },
-        {"compress_max_size", read_files   },
-        {"gzip_level",        read_files   },
-        {"brotli_level",      read_files   },
-        {"zstd_level",        read_files   },
-        {"watch",             read_files   },
-        {"negative_ms",       read_files   },
-        {"cache_descriptors", read_files   },
-        {"types",             read_types   },
-        {"default_type",      read_files   },
-        {"rules",             read_rules   },
-        {"immutable_assets",  read_files   },
-        {"rate_limit",        read_files   },
-        {"rate_burst",        read_files   },
-        {"uploads",           read_files   },
-        {"upload_max_size",   read_files   },
-        {"upload_overwrite",  read_files   },
-        {"upload_folders",    read_files   },
-        {"upload_sync",       read_files   },
-        {"prewarm",           read_prewarm },
-        {"redirect",          read_redirect},
-        {"status",            read_status  },
-        {"respond",           read_respond },
-        {NULL,                NULL         }
+        {"path",              read_path      },
+        {"methods",           read_methods   },
+        {"headers",           read_headers   },
+        {"basic_auth",        read_auth      },
+        {"static",            read_static    },
+        {"index",             read_files     },
+        {"listing",           read_files     },
+        {"listing_max",       read_files     },
+        {"archive",           read_files     },
+        {"archive_entries",   read_files     },
+        {"archive_size",      read_files     },
+        {"hidden",            read_files     },
+        {"cache_memory",      read_files     },
+        {"cache_entries",     read_files     },
+        {"memory_file_size",  read_files     },
+        {"revalidate_ms",     read_files     },
+        {"precompressed",     read_files     },
+        {"compress",          read_files     },
+        {"compress_min_size", read_files     },
+        {"compress_max_size", read_files     },
+        {"gzip_level",        read_files     },
+        {"brotli_level",      read_files     },
+        {"zstd_level",        read_files     },
+        {"watch",             read_files     },
+        {"negative_ms",       read_files     },
+        {"cache_descriptors", read_files     },
+        {"types",             read_types     },
+        {"default_type",      read_files     },
+        {"rules",             read_rules     },
+        {"immutable_assets",  read_files     },
+        {"rate_limit",        read_files     },
+        {"rate_burst",        read_files     },
+        {"uploads",           read_files     },
+        {"upload_max_size",   read_files     },
+        {"upload_overwrite",  read_files     },
+        {"upload_folders",    read_files     },
+        {"upload_sync",       read_files     },
+        {"clean_urls",        read_files     },
+        {"spa",               read_files     },
+        {"fallback",          read_files     },
+        {"try_files",         read_files     },
+        {"error_pages",       read_files     },
+        {"symlinks",          read_files     },
+        {"file",              read_file      },
+        {"more_roots",        read_more_roots},
+        {"prewarm",           read_prewarm   },
+        {"redirect",          read_redirect  },
+        {"status",            read_status    },
+        {"respond",           read_respond   },
+        {NULL,                NULL           }
     };
     struct route_reader read = {.route = route};
     if (uvh_config_read_map(reader, node, "a route", keys, &read))

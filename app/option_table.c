@@ -37,6 +37,9 @@
 /* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
 #define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
+/* In the order of uvhttp_static_symlinks_t. */
+static const char *const symlink_words[] = {"inside", "all", "none", "owner", NULL};
+
 const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT", "port to listen on; 0 takes a free one"),
@@ -45,8 +48,16 @@ const struct uvh_option uvh_option_table[] = {
            "IPv4 address "
            "of the machine)"),
 
-    {.help = "Files",                                                                    .serve_only = true},
+    {.help = "Files",     .serve_only = true},
     FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
+    FILES("listing-max", NUMBER, listing_max, 1, 1000000, "N",
+          "entries of a folder that are listed (default: 10000)"),
+    FILES("archive", SWITCH, archive, 0, 0, NULL,
+          "let a listed folder be downloaded, with all below it, as a tar archive"),
+    FILES("archive-entries", NUMBER, archive_entries, 1, 10000000, "N",
+          "files and folders an archive may hold (default: 100000)"),
+    FILES("archive-size", SIZE, archive_size, 1, 1024 * GIB, "SIZE",
+          "bytes of all files in an archive (default: 16G)"),
     FILES("hidden", SWITCH, hidden, 0, 0, NULL, "serve and list names that begin with a dot"),
     FILES("index", TEXT, index, 0, 0, "NAMES",
           "index file names, separated by spaces; \"\" for none (default: index.html)"),
@@ -107,6 +118,22 @@ const struct uvh_option uvh_option_table[] = {
           "make the folders that are missing above an uploaded file"),
     FILES("upload-sync", SWITCH, upload_sync, 0, 0, NULL,
           "answer an upload when it is safe on the disk (fsync)"),
+    FILES("clean-urls", SWITCH, clean_urls, 0, 0, NULL,
+          "serve about.html as /about, and redirect /about.html there"),
+    FILES("spa", SWITCH, spa, 0, 0, NULL,
+          "answer paths that are missing with the index file, for an application's own routes"),
+    FILES("fallback", TEXT, fallback, 0, 0, "FILE", "the same with another file"),
+    FILES("try-files", TEXT, try_files, 0, 0, "LIST",
+          "what is tried for a path, in order (default: \"{path} {path}/\")"),
+    FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
+          "pages for errors, such as \"404=/404.html 5xx=/sorry.html\""),
+    {   .name = "symlinks",
+       .kind = UVH_OPTION_WORD,
+       .offset = FIELD(files.symlinks),
+       .words = symlink_words,
+       .value = "POLICY",
+       .help = "where symbolic links may lead: inside, all (anywhere), none, or owner (to what belongs to the "
+             "link's owner) (default: inside)", .serve_only = true},
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

@@ -14,6 +14,7 @@ enum uvh_option_kind {
     UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
     UVH_OPTION_TEXT,   /* const char * */
     UVH_OPTION_LIST,   /* one more text of a struct uvh_option_list */
+    UVH_OPTION_WORD,   /* an enum: the index of one of `words` */
     UVH_OPTION_LISTEN, /* one more address of the list */
     UVH_OPTION_LEVEL   /* uvhttp_log_level_t: set to `low` */
 };
@@ -24,9 +25,10 @@ struct uvh_option {
     enum uvh_option_kind kind;
     size_t offset;    /* of its field in struct uvh_options */
     size_t low, high; /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
-    const char *value; /* what help calls the value */
-    const char *help;  /* NULL: a field of uvhttp_config_t, whose text the library knows */
-    bool serve_only;   /* `uvhttp run` takes it from its file, where it is a key of a route */
+    const char *value;        /* what help calls the value */
+    const char *const *words; /* of a WORD; the last is NULL */
+    const char *help;         /* NULL: a field of uvhttp_config_t, whose text the library knows */
+    bool serve_only;          /* `uvhttp run` takes it from its file, where it is a key of a route */
 };
 
 enum { UVH_OPTION_MAX = 100 }; /* rows, at most: options.c keeps a note for each */

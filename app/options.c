@@ -191,6 +191,23 @@ static int add_to_list(struct uvh_options *options, const struct uvh_option *opt
     return UVH_EXIT_OK;
 }
 
+/* One of the words that the option knows. */
+static int set_word(struct uvh_options *options, const struct uvh_option *option, const struct source *source)
+{
+    for (unsigned i = 0; option->words[i] != NULL; i++) {
+        if (strcmp(source->text, option->words[i]) == 0) {
+            *(unsigned *)field_of(options, option) = i;
+            return UVH_EXIT_OK;
+        }
+    }
+    print_origin(option, source->from_environment);
+    fprintf(stderr, "'%s' is not known; allowed are", source->text);
+    for (size_t i = 0; option->words[i] != NULL; i++)
+        fprintf(stderr, "%s%s", i == 0 ? " " : ", ", option->words[i]);
+    fputc('\n', stderr);
+    return UVH_EXIT_FAILED;
+}
+
 static int apply(struct parser *parser, const struct uvh_option *option, const char *text,
                  bool from_environment)
 {
@@ -211,6 +228,8 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     case UVH_OPTION_TEXT:
         *(const char **)field_of(parser->options, option) = text;
         return UVH_EXIT_OK;
+    case UVH_OPTION_WORD:
+        return set_word(parser->options, option, source);
     case UVH_OPTION_SWITCH:
     case UVH_OPTION_LEVEL:
         return set_switch(parser->options, option, source);

@@ -146,6 +146,8 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
         const void *field = (const char *)files + (option->offset - offsetof(struct uvh_options, files));
         if (option->kind == UVH_OPTION_SWITCH)
             fprintf(out, "        %s: %s\n", key, *(const bool *)field ? "true" : "false");
+        else if (option->kind == UVH_OPTION_WORD)
+            fprintf(out, "        %s: %s\n", key, option->words[*(const unsigned *)field]);
         else if (option->kind == UVH_OPTION_TEXT && *(const char *const *)field != NULL)
             print_key(out, 8, key, *(const char *const *)field);
         else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
@@ -204,6 +206,9 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
     print_auth(out, 8, &route->auth);
     if (route->kind == UVH_ROUTE_STATIC) {
         print_key(out, 8, "static", route->root.text);
+        print_list(out, 8, "more_roots", &route->more_roots);
+        if (route->files.file != NULL)
+            print_key(out, 8, "file", route->files.file);
         print_files(&route->files, out);
         print_types(&route->files, out);
         print_rules(&route->files, out);

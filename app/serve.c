@@ -54,6 +54,11 @@ static int open_files(uvhttp_server_t *server, const struct uvh_options *options
 {
     uvhttp_static_config_t config = options->files;
     uvhttp_static_t *files;
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    if (uvhttp_static_check(&config, message, sizeof(message)) == UVHTTP_ECONFIG) {
+        fprintf(stderr, "uvhttp: %s\n", message);
+        return UVH_EXIT_FAILED;
+    }
     config.root = root;
     int err = uvhttp_static_open(&files, &config);
     if (err == 0) {

@@ -44,13 +44,14 @@ struct uvh_setup_route {
     struct uvh_field_list headers; /* of its answers */
     struct uvh_setup_auth auth;    /* instead of the site's */
     enum uvh_route_kind kind;
-    int status;                   /* of a redirect or an answer */
-    struct uvh_text root;         /* STATIC: the folder */
-    uvhttp_static_config_t files; /* STATIC: the rest; `root` unset */
-    struct uvh_text_list prewarm; /* STATIC: paths and patterns */
-    const char *location;         /* REDIRECT: where to, without a "{target}" at its end */
-    bool with_target;             /* REDIRECT: it had one, and path and query are put there */
-    const char *body, *type;      /* RESPOND */
+    int status;                      /* of a redirect or an answer */
+    struct uvh_text root;            /* STATIC: the folder */
+    struct uvh_text_list more_roots; /* STATIC: folders */
+    uvhttp_static_config_t files;    /* STATIC: the rest; roots unset */
+    struct uvh_text_list prewarm;    /* STATIC: paths and patterns */
+    const char *location;            /* REDIRECT: where to, without a "{target}" at its end */
+    bool with_target;                /* REDIRECT: it had one, and path and query are put there */
+    const char *body, *type;         /* RESPOND */
 };
 
 struct uvh_setup_site {

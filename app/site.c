@@ -91,18 +91,55 @@ static void close_static(void *context)
     uvhttp_static_close(context);
 }
 
+/* Notes a folder that cannot be opened or entered: it would give nothing but refusals. */
+static bool check_folder(const struct builder *builder, const struct uvh_text *folder, int err)
+{
+    char inside[PATH_MAX];
+    snprintf(inside, sizeof(inside), "%s/.", folder->text);
+    if (err == 0 && access(inside, X_OK) != 0)
+        err = -errno;
+    if (err != 0)
+        uvh_problems_add(builder->problems, folder->mark, "the folder '%s' %s", folder->text,
+                         folder_fault(err));
+    return err == 0;
+}
+
+/* The folders of a route, in `roots` (room for one more than there are), or false with a problem noted. */
+static bool check_files(const struct builder *builder, const struct uvh_setup_route *route,
+                        uvhttp_static_config_t *files, const char **roots)
+{
+    char message[400];
+    bool good = true;
+    for (size_t i = 0; i < route->more_roots.count; i++) {
+        roots[i] = route->more_roots.items[i].text;
+        good = roots[i] != NULL && check_folder(builder, &route->more_roots.items[i], 0) && good;
+    }
+    files->root = route->root.text;
+    files->more_roots = roots;
+    int err = uvhttp_static_check(files, message, sizeof(message));
+    if (err == 0)
+        return good;
+    uvh_problems_add(builder->problems, route->root.mark, "%s",
+                     err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
+    return false;
+}
+
 /* The folder of a route, owned by the server; NULL with a problem noted. */
 static uvhttp_static_t *open_folder(const struct builder *builder, const struct uvh_setup_route *route)
 {
     uvhttp_static_config_t files = route->files;
     uvhttp_static_t *context;
-    files.root = route->root.text;
-    int err = uvhttp_static_open(&context, &files);
-    if (err == 0 && access(route->root.text, X_OK) != 0)
-        err = -errno; /* a folder that can be opened and not entered would give nothing but refusals */
-    if (err != 0) {
-        uvh_problems_add(builder->problems, route->root.mark, "the folder '%s' %s", route->root.text,
-                         folder_fault(err));
+    const char **roots = calloc(route->more_roots.count + 1, sizeof(*roots));
+    if (roots == NULL) {
+        uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(UVHTTP_ENOMEM));
+        return NULL;
+    }
+    bool good = check_files(builder, route, &files, roots);
+    int err = good ? uvhttp_static_open(&context, &files) : 0;
+    free(roots);
+    if (!good)
+        return NULL;
+    if (!check_folder(builder, &route->root, err)) {
         uvhttp_static_close(context);
         return NULL;
     }

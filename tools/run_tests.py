@@ -27,7 +27,7 @@ PRESET_KINDS = C_KINDS + ("wire",)
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan")
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
-TSAN_TESTS = {"unit": "test_(access_log|platform_line_writer|static_files|token_buckets|rate_limit)",
+TSAN_TESTS = {"unit": "test_(access_log|platform_folder_watch|platform_line_writer|static_cache|static_files|token_buckets|rate_limit)",
               "faults": "test_(workers|watch|random_walk|uploads|blocking|streams)",
               "wire": ["test_workers.py", "test_blocking.py", "test_streams.py", "test_uploads.py"]}
 # Ends a run that hangs; no test depends on it.

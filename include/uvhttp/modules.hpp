@@ -61,12 +61,25 @@ struct FileOptions {
     bool uploadFolders = false;
     bool uploadSync = false;
     std::size_t uploadMaxSize = 0;
+    const char *const *moreRoots = nullptr; /* up to a NULL */
+    std::string_view file = {};
+    bool cleanUrls = false;
+    bool spa = false;
+    std::string_view fallback = {};
+    std::string_view tryFiles = {};
+    std::string_view errorPages = {};
+    uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
+    std::size_t listingMax = 0;
+    bool archive = false;
+    std::size_t archiveEntries = 0;
+    std::size_t archiveSize = 0;
 
     /* Calls `call` with the options as C has them; what is wrong with them comes to `message`. */
     template <class Call> int with(Call call, char *message, std::size_t size) const noexcept
     {
         const detail::Option folder(root), names(index), type(defaultType);
-        const int unfit = detail::errorOf(folder, names, type);
+        const detail::Option one(file), missing(fallback), list(tryFiles), pages(errorPages);
+        const int unfit = detail::errorOf(folder, names, type, one, missing, list, pages);
         if (unfit != 0)
             return unfit;
         uvhttp_static_config_t raw = {};
@@ -101,6 +114,18 @@ struct FileOptions {
         raw.upload_folders = uploadFolders;
         raw.upload_sync = uploadSync;
         raw.upload_max_size = uploadMaxSize;
+        raw.more_roots = moreRoots;
+        raw.file = one.c_str();
+        raw.clean_urls = cleanUrls;
+        raw.spa = spa;
+        raw.fallback = missing.c_str();
+        raw.try_files = list.c_str();
+        raw.error_pages = pages.c_str();
+        raw.symlinks = symlinks;
+        raw.listing_max = listingMax;
+        raw.archive = archive;
+        raw.archive_entries = archiveEntries;
+        raw.archive_size = archiveSize;
         const int error = call(raw);
         if (error == UVHTTP_ECONFIG)
             (void)uvhttp_static_check(&raw, message, size);

@@ -75,8 +75,7 @@ typedef void (*uvhttp_release_cb)(void *arg);
 /* The body's length is not known: it goes out in chunks (RFC 9112 section 7.1), to a client of HTTP/1.0 up to the connection's end. */
 #define UVHTTP_LENGTH_UNKNOWN UINT64_MAX
 
-/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors as for send. uvhttp_response_defer is for
- * responses that have not begun. */
+/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors as for send. */
 UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type,
                                         uint64_t length);
 
@@ -281,8 +280,9 @@ UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_
 
 /* Runs `work(arg)` on libuv's thread pool, then `done(response, arg)` on the loop. The exchange lives until `done` has
  * returned even if the client has gone meanwhile; then sending gives UVHTTP_EGONE (uvhttp_response_open tells), so `done`
- * runs exactly once and is the place to free what `arg` owns. Any result of `done` but 0 is a failure:
- * 503 for UVHTTP_ENOMEM, else 500. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM, UVHTTP_EANSWERED, UVHTTP_EGONE; then neither function runs. */
+ * runs exactly once and is the place to free what `arg` owns. A body in pieces may be made that way, too: from uvhttp_response_begin to
+ * uvhttp_response_end, and in a uvhttp_pull_cb that then says UVHTTP_EFULL. Any result of `done` but 0 is a failure:
+ * 503 for UVHTTP_ENOMEM, else 500; of a response that has begun the connection ends. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM, UVHTTP_EANSWERED, UVHTTP_EGONE; then neither function runs. */
 typedef void (*uvhttp_work_cb)(void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,

@@ -1,11 +1,11 @@
 /* Static files: a folder of the file system as part of the URL space.
  *
- * GET and HEAD; regular files only; nothing outside the root is ever opened, whatever the path, links included (they may point
- * inside the root). ETag, Last-Modified, conditional requests (RFC 9110 section 13) and ranges (section 14). Small files are
+ * GET and HEAD; regular files only; nothing outside the roots is ever opened, whatever the path, links included (they may point
+ * inside their root, unless `symlinks` says otherwise). ETag, Last-Modified, conditional requests (RFC 9110 section 13) and ranges (section 14). Small files are
  * kept in memory with their fields, larger ones as open descriptors.
  *
- * Answers: 200, 206 and 304 as the request's conditions and range say, 412 and 416 when they cannot be met; 301 from a folder without
- * the slash to the one with it; 404 for what is not there, or hidden; 403 for what may not be seen: a folder with neither index nor
+ * Answers: 200, 206 and 304 as the request's conditions and range say, 412 and 416 when they cannot be met; 301 from a path with repeated slashes to the one without, and from a folder without
+ * the slash to the one with it, and with clean URLs from each other name of a file; 404 for what is not there, or hidden; 403 for what may not be seen: a folder with neither index nor
  * listing, a file without permission, a FIFO, socket or device, a link that leads out of the root (every absolute one does) or in a
  * circle; 404 also for a path with an encoded slash, since no name holds one; 405 for other methods (but for uploads, if they are wanted); 503 without descriptors or memory; 500, with a line in the log, when the disk fails. Several
  * ranges in one request are answered with multipart/byteranges in the order they were asked for (section 15.3.7.2); those that overlap or lie less
@@ -45,6 +45,14 @@ typedef struct uvhttp_static_rule {
     const char *field;
     const char *value;
 } uvhttp_static_rule_t;
+
+/* What symbolic links below a root may do. A link that may not be taken is 403. */
+typedef enum uvhttp_static_symlinks {
+    UVHTTP_SYMLINKS_INSIDE = 0, /* lead to another place inside the root */
+    UVHTTP_SYMLINKS_ALL,        /* lead anywhere: for folders that nobody else can write to */
+    UVHTTP_SYMLINKS_NONE,       /* nothing: no link is taken at all */
+    UVHTTP_SYMLINKS_OWNER /* lead anywhere, to what belongs to the link's owner; so does every link on the way there */
+} uvhttp_static_symlinks_t;
 
 /* What uvhttp_static_open is told. All but the root may be zero. */
 typedef struct uvhttp_static_config {
@@ -99,10 +107,35 @@ typedef struct uvhttp_static_config {
     bool upload_folders;    /* make the folders that are missing above a file; default: 409 */
     bool upload_sync;       /* file and folder are on the disk before the client is answered (fsync) */
     size_t upload_max_size; /* bytes of a body; more is answered 413; 0: 1 GiB */
+
+    /* How a path becomes a file. Texts are lists of words, separated by spaces, and copied; a file is named by its path below the root. */
+    const char *const *
+        more_roots; /* NULL, or folders up to a NULL, tried in order for what the root has not; copied and opened once */
+    const char *file; /* serve this one file for every path: an alias */
+    bool
+        clean_urls; /* /about is about.html where there is neither a file nor a folder with something to show of that name;
+                       * /about.html and /docs/index.html are redirected (301) to /about and /docs/ */
+    bool spa; /* as `fallback` with the first name of `index` */
+    const char *
+        fallback; /* answers a path that is missing and whose last name has no dot, for clients that accept HTML: 200 */
+    const char *
+        try_files; /* what is tried for a path, in order, up to 16 words: names with "{path}" in them, "{path}/" for the
+                              * folder, the name of one file, and as the last one "=404" or another error. NULL: "{path} {path}/" */
+    const char *
+        error_pages; /* files sent with a status of this folder's: "404=/404.html 500,503=/busy.html 4xx=/error.html"; a single
+                              * status goes before its class, and 405, 412 and 416 have none */
+    uvhttp_static_symlinks_t symlinks;
+
+    /* Listings, when `listing` is on. */
+    size_t
+        listing_max; /* entries of a folder that are shown; 0: 10,000. A longer listing says that it is not complete. */
+    bool archive;           /* also answer with the folder and all below it as a tar archive; default: 403 */
+    size_t archive_entries; /* files and folders an archive may hold; 0: 100,000. For a larger one 403. */
+    size_t archive_size;    /* bytes of all files in one; 0: 16 GiB. The same. */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 
-/* Looks at the types and rules of a config: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the value (`message` may be
+/* Looks at the options of a config, but at no file: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the field and the value (`message` may be
  * NULL with 0), UVHTTP_EINVAL (NULL where something is to be), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
@@ -205,7 +238,7 @@ typedef struct uvhttp_static_stats {
 UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats);
 
 /* Opens a root and serves it below `prefix` ("/", "/assets/"), owned by the server: uvhttp_static_open, a "prefix*" route for
- * GET (with `uploads` for PUT and POST, too), and uvhttp_server_own in one call. Errors as those. */
+ * GET (with `uploads` for PUT and POST, too), and uvhttp_server_own in one call. Errors as those. With a `file` the prefix may be the path that it is for ("/favicon.ico"). */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_config_t *config);
 

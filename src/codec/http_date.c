@@ -54,7 +54,24 @@ static void put_two(char *out, int number)
     out[1] = (char)('0' + number % 10);
 }
 
-void uvh_http_date_format(int64_t unix_seconds, char out[UVH_HTTP_DATE_SIZE])
+/* Puts hours, minutes and seconds, with ':' between. */
+static void put_time(char *out, const struct civil *civil)
+{
+    put_two(out, civil->hour);
+    out[2] = ':';
+    put_two(out + 3, civil->minute);
+    out[5] = ':';
+    put_two(out + 6, civil->second);
+}
+
+static void put_year(char *out, int year)
+{
+    put_two(out, year / 100);
+    put_two(out + 2, year % 100);
+}
+
+/* The day of the week, 0 for Sunday. */
+static int civil_of(int64_t unix_seconds, struct civil *civil)
 {
     if (unix_seconds < FIRST_SECOND)
         unix_seconds = FIRST_SECOND;
@@ -62,25 +79,40 @@ void uvh_http_date_format(int64_t unix_seconds, char out[UVH_HTTP_DATE_SIZE])
         unix_seconds = LAST_SECOND;
     int64_t since = unix_seconds - FIRST_SECOND;
     int second = (int)(since % DAY_SECONDS);
-    int64_t days = since / DAY_SECONDS + FIRST_SECOND / DAY_SECONDS;
+    date_of(since / DAY_SECONDS + FIRST_SECOND / DAY_SECONDS, civil);
+    civil->hour = second / 3600;
+    civil->minute = second / 60 % 60;
+    civil->second = second % 60;
+    return (int)((since / DAY_SECONDS + 6) % 7); /* 0000-01-01 was a Saturday */
+}
+
+void uvh_http_date_format(int64_t unix_seconds, char out[UVH_HTTP_DATE_SIZE])
+{
     struct civil civil;
-    date_of(days, &civil);
-    /* 0000-01-01 was a Saturday. */
-    memcpy(out, day_names[(since / DAY_SECONDS + 6) % 7], 3);
+    memcpy(out, day_names[civil_of(unix_seconds, &civil)], 3);
     memcpy(out + 3, ", ", 2);
     put_two(out + 5, civil.day);
     out[7] = ' ';
     memcpy(out + 8, month_names[civil.month - 1], 3);
     out[11] = ' ';
-    put_two(out + 12, civil.year / 100);
-    put_two(out + 14, civil.year % 100);
+    put_year(out + 12, civil.year);
     out[16] = ' ';
-    put_two(out + 17, second / 3600);
-    out[19] = ':';
-    put_two(out + 20, second / 60 % 60);
-    out[22] = ':';
-    put_two(out + 23, second % 60);
+    put_time(out + 17, &civil);
     memcpy(out + 25, " GMT", 4);
+}
+
+void uvh_http_date_format_iso(int64_t unix_seconds, char out[UVH_HTTP_DATE_ISO_SIZE])
+{
+    struct civil civil;
+    civil_of(unix_seconds, &civil);
+    put_year(out, civil.year);
+    out[4] = '-';
+    put_two(out + 5, civil.month);
+    out[7] = '-';
+    put_two(out + 8, civil.day);
+    out[10] = 'T';
+    put_time(out + 11, &civil);
+    out[19] = 'Z';
 }
 
 /* The functions below take one part of a date from the front of `rest` and say whether it was there. */

@@ -7,6 +7,7 @@
 
 #include "codec/h1_encode.h"
 #include "codec/http_date.h"
+#include "codec/utf8_sequence.h"
 
 enum { NUMBER_SIZE = 40 }; /* more than any number or time takes */
 
@@ -188,23 +189,6 @@ static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
     }
 }
 
-/* The length of the well-formed UTF-8 sequence at `text` (RFC 3629 section 4); 0 when it is none. */
-static size_t utf8_length(const unsigned char *text, size_t length)
-{
-    unsigned char lead = text[0];
-    size_t size = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    if (size > length)
-        return 0;
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    bool overlong = (lead == 0xe0 && text[1] < 0xa0) || (lead == 0xf0 && text[1] < 0x90);
-    bool surrogate = lead == 0xed && text[1] >= 0xa0;
-    bool beyond = lead == 0xf4 && text[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : size;
-}
-
 /* One character for a JSON string, or what stands for one byte that is none. False when it does not fit. */
 static bool put_json_character(struct room *room, const unsigned char *text, size_t size)
 {
@@ -227,7 +211,7 @@ static void put_json(struct room *room, uvhttp_slice_t value)
     size_t i = put_plain(room, value, 0, ' ');
     while (i < value.length) {
         const unsigned char *text = (const unsigned char *)value.base + i;
-        size_t size = utf8_length(text, value.length - i);
+        size_t size = uvh_utf8_sequence_length(value.base + i, value.length - i);
         if (!put_json_character(room, text, size))
             return;
         i += size == 0 ? 1 : size;

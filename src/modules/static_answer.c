@@ -1,18 +1,12 @@
 /* What an error of the path becomes: missing 404; outside the root, behind a link that leads out, in a loop of links, or unreadable 403; no
  * regular file 403; out of descriptors or memory 503; anything else 500. */
 #include "modules/static_answer.h"
+#include "modules/static_path.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
-
-#include "base/alloc.h"
-
-/* A page on its way out. On its own, since it is released when the exchange's memory may be gone. */
-struct listing {
-    struct uvh_bytes page;
-};
 
 /* Characters that may stand in a Location as they are; all others (a backslash, which browsers read as a slash, among them) are encoded. */
 static bool is_plain_in_location(char byte)
@@ -38,52 +32,60 @@ char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool deco
     return out;
 }
 
-/* To the same path with a slash. One slash at its beginning, however many came: "//host" would lead to another server. */
-int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response)
+/* Takes as much off the end of a path as decodes to `count` bytes. */
+static void cut_decoded(uvhttp_slice_t *path, size_t count)
+{
+    for (; count > 0 && path->length > 0; count--)
+        path->length -= path->length >= 3 && path->base[path->length - 3] == '%' ? 3 : 1;
+}
+
+/* Changes the end of a path as it was sent. False when it has not the end that it should lose. */
+static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
+{
+    size_t length = path->length;
+    switch (redirect) {
+    case UVH_STATIC_ONE_SLASH:
+    case UVH_STATIC_ADD_SLASH:
+        break;
+    case UVH_STATIC_DROP_SLASH:
+        while (path->length > 0 && path->base[path->length - 1] == '/')
+            path->length--;
+        return path->length < length;
+    case UVH_STATIC_DROP_NAME:
+        while (path->length > 0 && path->base[path->length - 1] != '/')
+            path->length--;
+        break;
+    case UVH_STATIC_DROP_EXTENSION:
+        cut_decoded(path, strlen(".html"));
+        break;
+    }
+    return true;
+}
+
+/* One slash at its beginning, however many came: "//host" would lead to another server. */
+int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
+                               enum uvh_static_redirect redirect)
 {
     uvhttp_slice_t path = uvhttp_request_raw_path(request);
     uvhttp_slice_t query = uvhttp_request_query_string(request);
-    while (path.length > 0 && path.base[0] == '/') {
-        path.base++;
-        path.length--;
-    }
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
     char *location = uvhttp_request_allocate(request, 3 * (path.length + query.length) + 4);
-    if (location == NULL)
+    if (copy == NULL || location == NULL)
         return UVHTTP_ENOMEM;
+    path = (uvhttp_slice_t){copy, uvh_static_path_normalize(path.base, path.length, copy)};
+    if (!change_end(&path, redirect))
+        return uvhttp_response_send_status(response, 404);
     char *end = location;
     *end++ = '/';
     end = uvh_static_answer_write_location(end, path, false);
-    *end++ = '/';
+    if (redirect == UVH_STATIC_ADD_SLASH)
+        *end++ = '/';
     if (query.length > 0) {
         *end++ = '?';
         end = uvh_static_answer_write_location(end, query, false);
     }
     *end = '\0';
     return uvhttp_response_redirect(response, 301, location);
-}
-
-static void release_listing(void *arg)
-{
-    struct listing *listing = arg;
-    const uvhttp_allocator_t *allocator = listing->page.allocator;
-    uvh_bytes_release(&listing->page);
-    uvh_free(allocator, listing);
-}
-
-/* Takes the page over. */
-int uvh_static_answer_listing(uvhttp_response_t *response, struct uvh_bytes *page)
-{
-    struct listing *listing = uvh_alloc(page->allocator, sizeof(*listing));
-    int err =
-        listing == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(response, "Cache-Control", "no-cache");
-    if (err != 0) {
-        uvh_free(page->allocator, listing);
-        uvh_bytes_release(page);
-        return err;
-    }
-    listing->page = *page;
-    return uvhttp_response_send_borrowed(response, 200, "text/html; charset=utf-8", listing->page.data,
-                                         listing->page.length, release_listing, listing);
 }
 
 int uvh_static_answer_status(int error)
@@ -114,11 +116,11 @@ int uvh_static_answer_status(int error)
     }
 }
 
-int uvh_static_answer_error(uvhttp_request_t *request, uvhttp_response_t *response, int error)
+int uvh_static_answer_status_of(uvhttp_response_t *response, int error)
 {
     int status = uvh_static_answer_status(error);
     if (status >= 500)
-        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s", uvhttp_request_path(request),
-                            uvhttp_strerror(error));
-    return uvhttp_response_send_status(response, status);
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s",
+                            uvhttp_request_path(uvhttp_response_request(response)), uvhttp_strerror(error));
+    return status;
 }

@@ -82,6 +82,9 @@ static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response, s
     struct uvh_byte_ranges body;
     if (set->count == 1)
         return send_range(response, entry, set->items[0].first, set->items[0].last);
+    /* The parts of one that is coded would need a coding each, and the multipart body has none. */
+    if (entry->coding != UVH_CODING_IDENTITY)
+        return send_part(response, entry, 200, 0, entry->size);
     int err = uvh_byte_ranges_make(request, entry, set, &body);
     if (err != 0)
         return err;
@@ -155,4 +158,14 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
     if (range.base == NULL || uvhttp_request_method(request) != UVHTTP_METHOD_GET)
         return send_part(response, entry, 200, 0, entry->size);
     return answer_range(request, response, entry, range);
+}
+
+int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_entry *entry, int status)
+{
+    uvh_file_entry_ref(entry);
+    if (entry->descriptor < 0)
+        return uvhttp_response_send_borrowed(response, status, entry->type, entry->body, (size_t)entry->size,
+                                             release_entry, entry);
+    return uvhttp_response_send_descriptor(response, status, entry->type, entry->descriptor, 0, entry->size,
+                                           release_entry, entry);
 }

@@ -7,13 +7,23 @@
 #include <string.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/negotiate.h>
 
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "base/hash.h"
 #include "modules/static_answer.h"
+#include "modules/static_listing.h"
 #include "modules/static_load.h"
 #include "modules/static_variants.h"
+
+/* What a request wants: a path, or a page of the settings, whatever its path. */
+struct wish {
+    uvhttp_slice_t path; /* below the root, NUL-terminated; lives as long as the request */
+    uvhttp_slice_t key;  /* that the cache knows it by */
+    int page;            /* UVH_STATIC_NO_PAGE for a path */
+    int status; /* of the answer with a page: 200 sends it as a file, others as the body of an error */
+};
 
 /* One trip to the thread pool. */
 struct flight {
@@ -21,6 +31,7 @@ struct flight {
     struct uvh_list waiters;
     struct uvhttp_static *context;
     struct uvh_static_cache *cache; /* of the worker that has the request */
+    struct wish wish;               /* of who took off */
     struct uvh_static_load load;
     struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
     uint64_t hash;
@@ -34,7 +45,7 @@ struct flight {
 struct waiter {
     struct uvh_list link;
     uvhttp_response_t *response;
-    uvhttp_slice_t path;
+    struct wish wish;
     uint64_t seen; /* count of all changes when it came */
 };
 
@@ -58,10 +69,10 @@ bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_fil
     if (!is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
         return false;
     return now < entry->fresh_until ||
-           (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms);
+           (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
 }
 
-bool uvh_static_fetch_absent(const struct uvhttp_static *context, struct uvh_static_cache *cache,
+bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_cache *cache,
                              uvhttp_response_t *response, uvhttp_slice_t path, int *result)
 {
     struct uvh_absent_entry *entry = uvh_absent_cache_find(&cache->absent, path);
@@ -69,7 +80,8 @@ bool uvh_static_fetch_absent(const struct uvhttp_static *context, struct uvh_sta
         !is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
         return false;
     uvh_counter_add(&cache->counts.negative_hits, 1);
-    *result = uvh_static_answer_error(uvhttp_response_request(response), response, entry->error);
+    *result = uvh_static_fetch_status(context, cache, response,
+                                      uvh_static_answer_status_of(response, entry->error));
     return true;
 }
 
@@ -79,7 +91,8 @@ static void store_absent(struct flight *flight)
 {
     struct uvh_static_cache *cache = flight->cache;
     const struct uvh_static_load *load = &flight->load;
-    int status = load->outcome == UVH_STATIC_FAILED ? uvh_static_answer_status(load->error) : 200;
+    bool failed = load->outcome == UVH_STATIC_FAILED && !load->by_request;
+    int status = failed ? uvh_static_answer_status(load->error) : 200;
     struct uvh_absent_entry *entry = NULL;
     if (status == 403 || status == 404)
         entry = uvh_absent_cache_put(&cache->absent, load->path);
@@ -107,8 +120,9 @@ static void store(struct flight *flight)
         known->looking = false;
     if (entry != NULL && entry->looked_at <= flight->started) {
         entry->looked_at = flight->started;
-        entry->fresh_until =
-            flight->started + (flight->folder != NULL ? settings->watched_ms : settings->revalidate_ms);
+        /* It is looked at again some time before it is too old, so that nobody has to wait for the look. */
+        entry->fresh_until = flight->started - settings->revalidate_ms / 2 +
+                             (flight->folder != NULL ? settings->watched_ms : settings->revalidate_ms);
         entry->seen = flight->seen;
         entry->folder = flight->folder;
         entry->folder_changes = flight->folder_changes;
@@ -119,46 +133,85 @@ static void store(struct flight *flight)
         uvh_file_cache_remove(files, known);
     if (load->error == -EMFILE || load->error == -ENFILE)
         uvh_file_cache_shed(files);
-    store_absent(flight);
+    if (flight->wish.page == UVH_STATIC_NO_PAGE)
+        store_absent(flight);
     uvh_counter_add(
         load->outcome == UVH_STATIC_ENTRY ? &flight->cache->counts.loads : &flight->cache->counts.looks, 1);
 }
 
 /* ---- answers ---- */
 
-static int answer(uvhttp_response_t *response, struct flight *flight)
+static int answer_entry(const struct uvhttp_static *context, uvhttp_response_t *response,
+                        const struct wish *wish, struct uvh_file_entry *entry)
 {
-    uvhttp_request_t *request = uvhttp_response_request(response);
+    if (wish->page != UVH_STATIC_NO_PAGE) {
+        atomic_store(&context->settings.map.pages[wish->page].missing, false);
+        if (wish->status >= 400)
+            return uvh_static_entity_answer_error(response, entry, wish->status);
+    }
+    return uvh_static_variants_answer(&context->settings, uvhttp_response_request(response), response, entry);
+}
+
+/* A page that could not be had. Without it an error is a line of text; another page is an error that may have one. */
+static int answer_without_page(uvhttp_response_t *response, struct flight *flight, const struct wish *wish)
+{
+    const struct uvh_static_map *map = &flight->context->settings.map;
+    if (!atomic_exchange(&map->pages[wish->page].missing, true))
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: the page '/%s' cannot be sent: %s",
+                            uvh_static_map_page_path(map, wish->page), uvhttp_strerror(flight->load.error));
+    if (wish->status >= 400)
+        return uvhttp_response_send_status(response, wish->status);
+    return uvh_static_fetch_status(flight->context, flight->cache, response,
+                                   uvh_static_answer_status_of(response, flight->load.error));
+}
+
+/* Programs that ask for data had better hear that there is none than get a page for it. */
+static int answer_fallback(uvhttp_response_t *response, struct flight *flight)
+{
+    uvhttp_slice_t accept = uvhttp_request_field(uvhttp_response_request(response), UVHTTP_FIELD_ACCEPT);
+    int err = uvhttp_response_add_header(response, "Vary", "Accept");
+    if (err != 0)
+        return err;
+    if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
+        return uvh_static_fetch_status(flight->context, flight->cache, response,
+                                       uvh_static_answer_status_of(response, flight->load.error));
+    return uvh_static_fetch_page(flight->context, flight->cache, response, flight->load.page_index, 200);
+}
+
+/* What the flight has brought, for one of those who wait for it. */
+static int answer(uvhttp_response_t *response, struct flight *flight, const struct wish *wish)
+{
+    struct uvhttp_static *context = flight->context;
     struct uvh_static_load *load = &flight->load;
     switch (load->outcome) {
     case UVH_STATIC_ENTRY:
-        return uvh_static_variants_answer(load->settings, request, response, load->entry);
+        return answer_entry(context, response, wish, load->entry);
     case UVH_STATIC_UNCHANGED:
-        return uvh_static_variants_answer(load->settings, request, response, flight->known);
+        return answer_entry(context, response, wish, flight->known);
     case UVH_STATIC_REDIRECT:
-        return uvh_static_answer_redirect(request, response);
+        return uvh_static_answer_redirect(uvhttp_response_request(response), response, load->redirect);
     case UVH_STATIC_LISTING:
-        return uvh_static_answer_listing(response, &load->page);
+        return uvh_static_listing_answer(response, load->listing);
+    case UVH_STATIC_PAGE:
+        return uvh_static_fetch_page(context, flight->cache, response, load->page_index, 200);
+    case UVH_STATIC_FALLBACK:
+        return answer_fallback(response, flight);
+    case UVH_STATIC_STATUS:
+        return uvh_static_fetch_status(context, flight->cache, response, load->status);
     case UVH_STATIC_FAILED:
         break;
     }
-    return uvh_static_answer_error(request, response, load->error);
+    if (wish->page != UVH_STATIC_NO_PAGE)
+        return answer_without_page(response, flight, wish);
+    return uvh_static_fetch_status(context, flight->cache, response,
+                                   uvh_static_answer_status_of(response, load->error));
 }
 
 static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cache,
-                    uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known,
+                    uvhttp_response_t *response, const struct wish *wish, struct uvh_file_entry *known,
                     bool alone);
-
-/* As for a request that has just come, but counted already. */
-static int begin_again(struct uvhttp_static *context, struct uvh_static_cache *cache,
-                       uvhttp_response_t *response, uvhttp_slice_t path)
-{
-    struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, path.base, path.length);
-    if (known != NULL && uvh_static_fetch_usable(context, known, uvhttp_response_now(response)))
-        return uvh_static_variants_answer(&context->settings, uvhttp_response_request(response), response,
-                                          known);
-    return uvh_static_fetch(context, cache, response, path);
-}
+static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache, uvhttp_response_t *response,
+               const struct wish *wish);
 
 /* From the first to the last; answering one may make others leave the list, so each is taken out first. */
 static void answer_waiters(struct flight *flight)
@@ -169,12 +222,12 @@ static void answer_waiters(struct flight *flight)
         int err;
         uvh_list_remove(&waiter->link);
         uvhttp_response_on_abort(response, NULL, NULL);
-        if (flight->load.outcome == UVH_STATIC_LISTING)
-            err = take_off(flight->context, flight->cache, response, waiter->path, NULL, true);
-        else if (waiter->seen != flight->seen)
-            err = begin_again(flight->context, flight->cache, response, waiter->path);
+        if (flight->load.by_request)
+            err = take_off(flight->context, flight->cache, response, &waiter->wish, NULL, true);
+        else if (waiter->seen != flight->seen) /* as for a request that has just come, but counted already */
+            err = ask(flight->context, flight->cache, response, &waiter->wish);
         else
-            err = answer(response, flight);
+            err = answer(response, flight, &waiter->wish);
         if (err != 0)
             uvhttp_response_fail(response, err);
     }
@@ -194,7 +247,7 @@ static void run_flight(void *arg)
 {
     struct flight *flight = arg;
     struct uvh_folder_watch *folders = flight->context->folders;
-    if (folders != NULL)
+    if (folders != NULL && flight->load.settings->watchable)
         flight->folder = uvh_folder_watch_add(folders, &flight->load.settings->root, flight->load.path);
     if (flight->folder != NULL)
         flight->folder_changes = uvh_folder_watch_changes(flight->folder);
@@ -209,9 +262,9 @@ static int finish_flight(uvhttp_response_t *response, void *arg)
     store(flight);
     tell_unwatched(flight->context, response);
     if (uvhttp_response_open(response))
-        err = answer(response, flight);
+        err = answer(response, flight, &flight->wish);
     else if (flight->load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&flight->load.page);
+        uvh_static_listing_free(flight->load.listing);
     answer_waiters(flight);
     uvh_file_entry_unref(flight->load.entry);
     uvh_file_entry_unref(flight->known);
@@ -225,13 +278,13 @@ static struct uvh_list *flights_of(struct uvh_static_cache *cache, uint64_t hash
     return &cache->flights[hash % UVH_STATIC_CACHE_FLIGHTS];
 }
 
-static struct flight *find_flight(struct uvh_static_cache *cache, uvhttp_slice_t path, uint64_t hash)
+static struct flight *find_flight(struct uvh_static_cache *cache, uvhttp_slice_t key, uint64_t hash)
 {
     const struct uvh_list *flights = flights_of(cache, hash);
     for (struct uvh_list *link = flights->next; link != flights; link = link->next) {
         struct flight *flight = UVH_CONTAINER_OF(link, struct flight, link);
-        if (flight->hash == hash && flight->load.path.length == path.length &&
-            memcmp(flight->load.path.base, path.base, path.length) == 0)
+        if (flight->hash == hash && flight->load.key.length == key.length &&
+            memcmp(flight->load.key.base, key.base, key.length) == 0)
             return flight;
     }
     return NULL;
@@ -244,14 +297,14 @@ static void leave(uvhttp_response_t *response, void *arg)
     uvh_list_remove(&waiter->link);
 }
 
-static int join(struct flight *flight, uvhttp_response_t *response, uvhttp_slice_t path)
+static int join(struct flight *flight, uvhttp_response_t *response, const struct wish *wish)
 {
     struct waiter *waiter = uvhttp_request_allocate(uvhttp_response_request(response), sizeof(*waiter));
     if (waiter == NULL)
         return UVHTTP_ENOMEM;
     *waiter = (struct waiter){
         .response = response,
-        .path = path,
+        .wish = *wish,
         .seen = atomic_load_explicit(&flight->context->changed, memory_order_acquire),
     };
     uvh_list_init(&waiter->link);
@@ -262,7 +315,7 @@ static int join(struct flight *flight, uvhttp_response_t *response, uvhttp_slice
 }
 
 static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cache,
-                    uvhttp_response_t *response, uvhttp_slice_t path, struct uvh_file_entry *known,
+                    uvhttp_response_t *response, const struct wish *wish, struct uvh_file_entry *known,
                     bool alone)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
@@ -272,11 +325,16 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
     *flight = (struct flight){
         .context = context,
         .cache = cache,
+        .wish = *wish,
         .known = known,
-        .hash = uvh_hash(path.base, path.length, context->seed),
+        .hash = uvh_hash(wish->key.base, wish->key.length, context->seed),
         .started = uvhttp_response_now(response),
         .seen = atomic_load_explicit(&context->changed, memory_order_acquire),
-        .load = {.settings = &context->settings, .path = path, .title = uvhttp_request_path(request)},
+        .load = {.settings = &context->settings,
+                 .path = wish->path,
+                 .key = wish->key,
+                 .exact = wish->page != UVH_STATIC_NO_PAGE,
+                 .title = uvhttp_request_path(request)},
     };
     uvh_list_init(&flight->link);
     uvh_list_init(&flight->waiters);
@@ -288,7 +346,11 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
         flight->load.known_siblings = known->siblings_digest;
         flight->load.known_path = known->ruled_path;
     }
-    int err = uvhttp_response_defer(response, run_flight, finish_flight, flight);
+    int err = context->settings.listing
+                  ? uvh_static_listing_ask(&context->settings, request, &flight->load.wish)
+                  : 0;
+    if (err == 0)
+        err = uvhttp_response_defer(response, run_flight, finish_flight, flight);
     if (err != 0)
         return err;
     if (!alone)
@@ -300,12 +362,42 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
     return 0;
 }
 
+/* From the cache if that can be, else by a trip that is under way or begins now. */
+static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache, uvhttp_response_t *response,
+               const struct wish *wish)
+{
+    uvhttp_slice_t key = wish->key;
+    struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, key.base, key.length);
+    if (known != NULL && uvh_static_fetch_usable(context, known, uvhttp_response_now(response)))
+        return answer_entry(context, response, wish, known);
+    struct flight *flight = find_flight(cache, key, uvh_hash(key.base, key.length, context->seed));
+    return flight != NULL ? join(flight, response, wish)
+                          : take_off(context, cache, response, wish, known, false);
+}
+
 int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cache,
                      uvhttp_response_t *response, uvhttp_slice_t path)
 {
-    struct flight *flight = find_flight(cache, path, uvh_hash(path.base, path.length, context->seed));
-    if (flight != NULL)
-        return join(flight, response, path);
-    struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, path.base, path.length);
-    return take_off(context, cache, response, path, known, false);
+    return ask(context, cache, response, &(struct wish){path, path, UVH_STATIC_NO_PAGE, 200});
+}
+
+int uvh_static_fetch_page(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                          uvhttp_response_t *response, int page, int status)
+{
+    const struct uvh_static_page *wanted = &context->settings.map.pages[page];
+    const struct wish wish = {
+        .path = {wanted->key + 1, wanted->key_length - 1},
+        .key = {wanted->key,     wanted->key_length    },
+        .page = page,
+        .status = status,
+    };
+    return ask(context, cache, response, &wish);
+}
+
+int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                            uvhttp_response_t *response, int status)
+{
+    int page = uvh_static_map_error_page(&context->settings.map, status);
+    return page == UVH_STATIC_NO_PAGE ? uvhttp_response_send_status(response, status)
+                                      : uvh_static_fetch_page(context, cache, response, page, status);
 }

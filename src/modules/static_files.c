@@ -12,49 +12,17 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "codec/target.h"
+#include "modules/static_answer.h"
 #include "modules/static_entity.h"
 #include "modules/static_fetch.h"
 #include "modules/static_files.h"
+#include "modules/static_path.h"
 #include "modules/static_upload.h"
 #include "modules/static_variants.h"
 #include "platform/random.h"
 #include "platform/store.h"
 
 enum { MOST_FOLDERS = 4096 }; /* that are watched; what lies in others is looked at again as without */
-
-size_t uvh_static_files_normalize(const char *path, size_t length, char *out)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (path[i] == '/' && (size == 0 || out[size - 1] == '/'))
-            continue;
-        out[size++] = path[i];
-    }
-    out[size] = '\0';
-    return size;
-}
-
-/* Some name of the path begins with a dot. ".well-known" (RFC 8615) at its beginning does not count: it is there to be found. */
-static bool is_hidden(const char *path)
-{
-    static const char well_known[] = ".well-known";
-    size_t length = strlen(well_known);
-    if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
-        path += length;
-    return path[0] == '.' || strstr(path, "/.") != NULL;
-}
-
-/* Some name of the path is one of a file that is being uploaded: nobody gets that, hidden files being served or not. */
-static bool is_unfinished(const char *path)
-{
-    static const char prefix[] = UVH_STORE_PREFIX;
-    return strncmp(path, prefix, strlen(prefix)) == 0 || strstr(path, "/" UVH_STORE_PREFIX) != NULL;
-}
-
-bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path)
-{
-    return settings->hidden ? is_unfinished(path) : is_hidden(path);
-}
 
 /* The entry may be used without looking at the file. */
 static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
@@ -75,6 +43,12 @@ static int answer_from_cache(const struct uvhttp_static *context, uvhttp_request
     return uvh_static_entity_answer(request, response, entry);
 }
 
+static bool has_repeated_slash(uvhttp_request_t *request)
+{
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    return memmem(path.base, path.length, "//", 2) != NULL;
+}
+
 /* What the cache cannot answer at once. */
 static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cache *cache,
                            uvhttp_response_t *response, uvhttp_slice_t path)
@@ -83,14 +57,17 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
     char *copy = uvhttp_request_allocate(request, path.length + 1);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_slice_t normal = {copy, uvh_static_files_normalize(path.base, path.length, copy)};
+    uvhttp_slice_t normal = {copy, uvh_static_path_normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
+        /* What is asked of a path by its routes, a password for one, is not asked of its other spellings. */
+        if (has_repeated_slash(request))
+            return uvh_static_answer_redirect(request, response, UVH_STATIC_ONE_SLASH);
         struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
             return answer_from_cache(context, request, response, cache, known);
     }
-    if (uvh_static_files_forbids(&context->settings, normal.base))
-        return uvhttp_response_send_status(response, 404);
+    if (uvh_static_path_is_kept_back(normal.base, context->settings.hidden))
+        return uvh_static_fetch_status(context, cache, response, 404);
     int result;
     bool absent = uvh_static_fetch_absent(context, cache, response, normal, &result);
     uvhttp_request_count_cache(request, absent);
@@ -98,6 +75,18 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
         return result;
     uvh_counter_add(&cache->counts.misses, 1);
     return uvh_static_fetch(context, cache, response, normal);
+}
+
+/* The folder is an alias of one file, whatever the path. */
+static int serve_only_file(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response)
+{
+    const struct uvh_static_page *page = &context->settings.map.pages[context->settings.map.only];
+    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, page->key, page->key_length);
+    bool cached = entry != NULL && is_usable(context, entry, uvhttp_response_now(response));
+    uvhttp_request_count_cache(uvhttp_response_request(response), cached);
+    uvh_counter_add(cached ? &cache->counts.hits : &cache->counts.misses, 1);
+    return uvh_static_fetch_page(context, cache, response, context->settings.map.only, 200);
 }
 
 static int refuse_method(uvhttp_response_t *response, const char *allowed)
@@ -175,22 +164,24 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
         if (err != 0)
             return err;
     }
-    uvhttp_slice_t path = file_path(files, request);
-    if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
-        /* No name holds a slash. Any other '%' belongs to a name. */
-        if (uvh_target_has_slash(path))
-            return uvhttp_response_send_status(response, 404);
-        char *copy = uvhttp_request_allocate(request, path.length + 1);
-        if (copy == NULL)
-            return UVHTTP_ENOMEM;
-        path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
-    }
     struct uvh_static_cache *cache =
         atomic_load_explicit(&files->caches[uvhttp_request_worker(request)], memory_order_relaxed);
     if (UVH_UNLIKELY(cache == NULL)) {
         cache = open_cache(files, request);
         if (cache == NULL)
             return UVHTTP_ENOMEM;
+    }
+    if (UVH_UNLIKELY(files->settings.map.only != UVH_STATIC_NO_PAGE))
+        return serve_only_file(files, cache, response);
+    uvhttp_slice_t path = file_path(files, request);
+    if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
+        /* No name holds a slash. Any other '%' belongs to a name. */
+        if (uvh_target_has_slash(path))
+            return uvh_static_fetch_status(files, cache, response, 404);
+        char *copy = uvhttp_request_allocate(request, path.length + 1);
+        if (copy == NULL)
+            return UVHTTP_ENOMEM;
+        path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
     }
     struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
@@ -217,15 +208,15 @@ int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *re
     if (method != UVHTTP_METHOD_PUT && method != UVHTTP_METHOD_POST)
         return refuse_method(response, "GET, HEAD, PUT, POST");
     uvhttp_slice_t path = file_path(files, request);
-    if (uvh_target_has_slash(path))
+    if (uvh_target_has_slash(path) || has_repeated_slash(request))
         return uvhttp_response_send_status(response, 404);
     char *released = uvhttp_request_allocate(request, path.length + 1);
     char *copy = uvhttp_request_allocate(request, path.length + 1);
     if (released == NULL || copy == NULL)
         return UVHTTP_ENOMEM;
     size_t length = uvh_target_release_kept(path, released);
-    length = uvh_static_files_normalize(released, length, copy);
-    if (uvh_static_files_forbids(&files->settings, copy))
+    length = uvh_static_path_normalize(released, length, copy);
+    if (uvh_static_path_is_kept_back(copy, files->settings.hidden))
         return uvhttp_response_send_status(response, 403);
     if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
         return refuse_method(response, "GET, HEAD, POST");
@@ -236,6 +227,11 @@ int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *re
         .path = {copy, length},
     };
     return uvh_static_upload_begin(response, &order);
+}
+
+int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size)
+{
+    return uvh_static_settings_check(config, message, size);
 }
 
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
@@ -327,17 +323,18 @@ static void close_context(void *context)
     uvhttp_static_close(context);
 }
 
-static bool is_prefix(const char *prefix)
+/* One file may have a path of its own. */
+static bool is_prefix(const char *prefix, bool of_one_file)
 {
     size_t length = prefix == NULL ? 0 : strlen(prefix);
-    return length > 0 && prefix[0] == '/' && prefix[length - 1] == '/';
+    return length > 0 && prefix[0] == '/' && (of_one_file || prefix[length - 1] == '/');
 }
 
 int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvhttp_static_t *context)
 {
     if (server == NULL || context == NULL)
         return UVHTTP_ENOMEM;
-    if (!is_prefix(prefix))
+    if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE))
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     size_t length = strlen(prefix);
@@ -349,6 +346,8 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
         context->prefix_length = length;
     memcpy(pattern, prefix, length);
     memcpy(pattern + length, "*", 2);
+    if (prefix[length - 1] != '/')
+        pattern[length] = '\0';
     int err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
     static const char *const methods[] = {"PUT", "POST"};
     for (size_t i = 0; i < UVH_COUNT_OF(methods) && context->settings.uploads && err == 0; i++)
@@ -367,7 +366,7 @@ int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhtt
     uvhttp_static_t *context;
     if (server == NULL)
         return UVHTTP_ENOMEM;
-    if (!is_prefix(prefix))
+    if (!is_prefix(prefix, config != NULL && config->file != NULL))
         return UVHTTP_EINVAL;
     int err = uvhttp_static_open(&context, config);
     if (err != 0)

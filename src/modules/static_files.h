@@ -37,11 +37,4 @@ static inline bool uvh_static_files_stirred(const struct uvhttp_static *context,
            atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed, memory_order_acquire);
 }
 
-/* Copies a path without the slashes at its beginning and without repeated ones, so that each file has one key. Returns the length; `out` has room for
- * one byte more than `length`. */
-size_t uvh_static_files_normalize(const char *path, size_t length, char *out);
-
-/* Some name of the path begins with a dot, and the settings do not allow that, or is one of a file that is being uploaded. */
-bool uvh_static_files_forbids(const struct uvh_static_settings *settings, const char *path);
-
 #endif

@@ -1,11 +1,8 @@
 /* Looks before it opens: a cached file that has not changed is not opened at all, and neither is anything but files and folders. */
 #include "modules/static_load.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <string.h>
 
-#include "modules/dir_listing.h"
 #include "modules/static_siblings.h"
 #include "modules/static_variants.h"
 
@@ -13,11 +10,6 @@ static void fail(struct uvh_static_load *load, int error)
 {
     load->outcome = UVH_STATIC_FAILED;
     load->error = error;
-}
-
-static bool is_missing(int error)
-{
-    return error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG;
 }
 
 static bool is_unchanged(const struct uvh_static_load *load, const char *path,
@@ -45,7 +37,7 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
         .root = &settings->root,
         .rules = settings->rules,
         .path = path,
-        .key = load->path,
+        .key = load->key,
         .memory_file_size = settings->memory_file_size,
         .varies = (siblings.found | makeable) != 0,
     };
@@ -57,85 +49,61 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
     uvh_static_siblings_load(settings, path, &siblings, load->entry);
 }
 
-/* The first of the index names that is a regular file decides. False when there is none. */
-static bool load_index(struct uvh_static_load *load)
-{
-    char path[PATH_MAX];
-    const char *name = load->settings->index;
-    if (load->path.length >= sizeof(path))
-        return false;
-    memcpy(path, load->path.base, load->path.length);
-    for (;;) {
-        name += strspn(name, " ");
-        size_t length = strcspn(name, " ");
-        if (length == 0)
-            return false;
-        if (load->path.length + length < sizeof(path)) {
-            struct uvh_file_facts facts;
-            memcpy(path + load->path.length, name, length);
-            path[load->path.length + length] = '\0';
-            int error = uvh_file_look(&load->settings->root, path, &facts);
-            if (error == 0 && facts.kind == UVH_FILE_REGULAR) {
-                load_file(load, path, &facts);
-                return true;
-            }
-            if (error != 0 && !is_missing(error)) {
-                fail(load, error);
-                return true;
-            }
-        }
-        name += length;
-    }
-}
-
 static void load_listing(struct uvh_static_load *load)
 {
-    struct uvh_dir_listing_order order = {
-        .root = &load->settings->root,
-        .folder = load->path.base,
-        .title = load->title,
-        .hidden = load->settings->hidden,
-    };
-    uvh_bytes_init(&load->page, load->settings->allocator, UVH_DIR_LISTING_MAX_SIZE);
-    int error = uvh_dir_listing_write(&order, &load->page);
-    if (error != 0) {
-        uvh_bytes_release(&load->page);
-        fail(load, error);
-        return;
-    }
-    load->outcome = UVH_STATIC_LISTING;
+    load->error =
+        uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish, &load->listing);
+    load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
+    load->by_request = true;
 }
 
-static void load_folder(struct uvh_static_load *load)
+/* Nothing but this one file. */
+static void load_exact(struct uvh_static_load *load)
 {
     struct uvh_file_facts facts;
-    if (load_index(load))
-        return;
     int error = uvh_file_look(&load->settings->root, load->path.base, &facts);
-    if (error == 0 && facts.kind != UVH_FILE_FOLDER)
-        error = -ENOTDIR;
-    if (error == 0 && !load->settings->listing)
-        error = -EACCES;
+    if (error == 0 && facts.kind != UVH_FILE_REGULAR)
+        error = UVHTTP_ENOTREG;
     if (error != 0)
         fail(load, error);
     else
-        load_listing(load);
+        load_file(load, load->path.base, &facts);
 }
 
 void uvh_static_load_run(struct uvh_static_load *load)
 {
-    if (load->path.length == 0 || load->path.base[load->path.length - 1] == '/') {
-        load_folder(load);
+    struct uvh_static_found found;
+    if (load->exact) {
+        load_exact(load);
         return;
     }
-    struct uvh_file_facts facts;
-    int error = uvh_file_look(&load->settings->root, load->path.base, &facts);
-    if (error != 0)
-        fail(load, error);
-    else if (facts.kind == UVH_FILE_FOLDER)
+    uvh_static_resolve(load->settings, load->path, &found);
+    switch (found.kind) {
+    case UVH_STATIC_FOUND_FILE:
+        load_file(load, found.path, &found.facts);
+        return;
+    case UVH_STATIC_FOUND_FOLDER:
+        load_listing(load);
+        return;
+    case UVH_STATIC_FOUND_REDIRECT:
         load->outcome = UVH_STATIC_REDIRECT;
-    else if (facts.kind != UVH_FILE_REGULAR)
-        fail(load, UVHTTP_ENOTREG);
-    else
-        load_file(load, load->path.base, &facts);
+        load->redirect = found.redirect;
+        return;
+    case UVH_STATIC_FOUND_PAGE:
+        load->outcome = UVH_STATIC_PAGE;
+        load->page_index = found.page;
+        return;
+    case UVH_STATIC_FOUND_FALLBACK:
+        load->outcome = UVH_STATIC_FALLBACK;
+        load->page_index = found.page;
+        load->error = found.error;
+        return;
+    case UVH_STATIC_FOUND_STATUS:
+        load->outcome = UVH_STATIC_STATUS;
+        load->status = found.status;
+        return;
+    case UVH_STATIC_FOUND_ERROR:
+        break;
+    }
+    fail(load, found.error);
 }

@@ -5,23 +5,30 @@
 #ifndef UVH_MODULES_STATIC_LOAD_H
 #define UVH_MODULES_STATIC_LOAD_H
 
-#include "base/bytes.h"
 #include "modules/file_entry.h"
+#include "modules/static_listing.h"
+#include "modules/static_resolve.h"
 #include "modules/static_settings.h"
 
 enum uvh_static_outcome {
     UVH_STATIC_FAILED = 0, /* `error` says why */
     UVH_STATIC_ENTRY,      /* `entry`, with one reference for the caller */
     UVH_STATIC_UNCHANGED,  /* the file is as `known_*` say */
-    UVH_STATIC_REDIRECT,   /* a folder, asked for without the slash */
-    UVH_STATIC_LISTING     /* `page`, to be released by the caller */
+    UVH_STATIC_REDIRECT,   /* it has another URL: `redirect` */
+    UVH_STATIC_LISTING,    /* `listing`, which is the caller's */
+    UVH_STATIC_PAGE,       /* the file that the settings have for it: `page_index` */
+    UVH_STATIC_FALLBACK,   /* the same, for who accepts HTML; for others `error` */
+    UVH_STATIC_STATUS      /* `status`, because the list ends with it */
 };
 
 struct uvh_static_load {
     const struct uvh_static_settings *settings;
     uvhttp_slice_t
         path; /* NUL-terminated; below the root, no slash at its beginning; "" or one at its end means a folder */
-    const char *title; /* of a listing */
+    uvhttp_slice_t key;                  /* of the entry in the cache */
+    bool exact;                          /* that file and no other: nothing is tried */
+    const char *title;                   /* of a listing */
+    struct uvh_static_listing_wish wish; /* which listing, if it comes to one */
 
     bool known; /* an entry is in the cache, and this is what it was made from */
     bool known_settled;
@@ -33,7 +40,11 @@ struct uvh_static_load {
     enum uvh_static_outcome outcome;
     int error; /* UVHTTP_ENOTREG, UVHTTP_ENOMEM, or errno's (negative) */
     struct uvh_file_entry *entry;
-    struct uvh_bytes page;
+    struct uvh_static_listing *listing;
+    bool by_request; /* the outcome follows from the whole request, not from its path alone */
+    enum uvh_static_redirect redirect;
+    int page_index;
+    int status;
 };
 
 void uvh_static_load_run(struct uvh_static_load *load);

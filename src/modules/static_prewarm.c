@@ -11,6 +11,7 @@
 #include "codec/glob.h"
 #include "modules/static_files.h"
 #include "modules/static_load.h"
+#include "modules/static_path.h"
 
 /* A folder that is still to be listed. */
 struct place {
@@ -35,13 +36,23 @@ struct walk {
 /* `path` is a key. Looks and reads at once. */
 static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const char *title, size_t *bytes)
 {
-    struct uvh_static_load load = {.settings = &context->settings, .path = path, .title = title};
+    const struct uvh_static_map *map = &context->settings.map;
+    struct uvh_static_load load = {.settings = &context->settings, .path = path, .key = path, .title = title};
+    if (map->only != UVH_STATIC_NO_PAGE) {
+        const struct uvh_static_page *page = &map->pages[map->only];
+        load.key = (uvhttp_slice_t){page->key, page->key_length};
+        load.path = (uvhttp_slice_t){page->key + 1, page->key_length - 1};
+        load.exact = true;
+    }
     uvh_static_load_run(&load);
     int err = load.error;
     if (load.outcome == UVH_STATIC_LISTING)
-        uvh_bytes_release(&load.page);
+        uvh_static_listing_free(load.listing);
     if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
         err = UVHTTP_ENOTREG;
+    if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
+        load.outcome == UVH_STATIC_STATUS)
+        err = -ENOENT;
     /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
      * needs not read it. */
     if (load.outcome == UVH_STATIC_ENTRY) {
@@ -61,8 +72,8 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
     char *copy = uvh_alloc(allocator, length + 1);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
-    length = uvh_static_files_normalize(path, length, copy);
-    int err = uvh_static_files_forbids(&context->settings, copy)
+    length = uvh_static_path_normalize(path, length, copy);
+    int err = uvh_static_path_is_kept_back(copy, context->settings.hidden)
                   ? -ENOENT
                   : load_key(context, (uvhttp_slice_t){copy, length}, path, &bytes);
     uvh_free(allocator, copy);
@@ -131,6 +142,14 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
         if (uvh_file_cache_find(&walk->context->prewarmed.files, key.base, key.length) != NULL)
             return 0;
     }
+    /* With clean URLs it is asked for without its extension. */
+    if (walk->context->settings.map.clean && key.length > 5 &&
+        memcmp(key.base + key.length - 5, ".html", 5) == 0) {
+        key.length -= 5;
+        memcpy(folder, path.base, key.length);
+        folder[key.length] = '\0';
+        key.base = folder;
+    }
     int err = load_key(walk->context, key, path.base, &bytes);
     if (err == UVHTTP_ENOMEM)
         return err;
@@ -176,7 +195,7 @@ static int take_name(const char *name, const struct uvh_file_facts *facts, void 
     memcpy(path, walk->place->path, walk->place->length);
     memcpy(path + walk->place->length, name, length + 1);
     uvhttp_slice_t whole = {path, walk->place->length + length};
-    if (uvh_static_files_forbids(&walk->context->settings, path)) {
+    if (uvh_static_path_is_kept_back(path, walk->context->settings.hidden)) {
         walk->found.unwanted++;
         return 0;
     }
@@ -243,8 +262,8 @@ int uvhttp_static_prewarm_folder(uvhttp_static_t *context, const uvhttp_static_p
     char path[PATH_MAX];
     if (strlen(folder) + 2 > sizeof(path))
         return -ENAMETOOLONG;
-    size_t length = uvh_static_files_normalize(folder, strlen(folder), path);
-    if (uvh_static_files_forbids(&context->settings, path))
+    size_t length = uvh_static_path_normalize(folder, strlen(folder), path);
+    if (uvh_static_path_is_kept_back(path, context->settings.hidden))
         return -ENOENT;
     int err = add_place(&walk, (uvhttp_slice_t){path, length});
     if (err == 0)

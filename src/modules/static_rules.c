@@ -142,7 +142,7 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
     return err;
 }
 
-int uvhttp_static_check(const uvhttp_static_config_t *config, char *text, size_t size)
+int uvh_static_rules_check(const uvhttp_static_config_t *config, char *text, size_t size)
 {
     struct uvh_option_message message = {text, size};
     if (config == NULL || (config->types == NULL && config->type_count > 0) ||
@@ -213,7 +213,7 @@ int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_co
                          const uvhttp_allocator_t *allocator)
 {
     *rules = NULL;
-    int err = uvhttp_static_check(config, NULL, 0);
+    int err = uvh_static_rules_check(config, NULL, 0);
     if (err != 0)
         return err;
     if (config->type_count == 0 && config->rule_count == 0 && config->default_type == NULL &&

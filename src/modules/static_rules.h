@@ -9,6 +9,9 @@
 
 struct uvh_static_rules;
 
+/* What is wrong with types and rules, as for uvhttp_static_check. */
+int uvh_static_rules_check(const uvhttp_static_config_t *config, char *message, size_t size);
+
 /* 0 and the rules, or NULL there when the config asks for nothing but the usual types; UVHTTP_ECONFIG (uvhttp_static_check tells why) or
  * UVHTTP_ENOMEM. */
 int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_config_t *config,

@@ -1,6 +1,7 @@
 /* Defaults stand here, and limits that follow from others. */
 #include "modules/static_settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,9 +23,13 @@ enum {
     ABSENT_SHARE = 4,
     ABSENT_MOST = 4096,
     DEFAULT_UPLOAD_MAX_SIZE = 1024 * 1024 * 1024,
+    DEFAULT_LISTING_MAX = 10000,
+    DEFAULT_ARCHIVE_ENTRIES = 100000,
     /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
+
+#define DEFAULT_ARCHIVE_SIZE ((size_t)16 * 1024 * 1024 * 1024)
 
 static size_t or_default(size_t value, size_t standard)
 {
@@ -71,10 +76,64 @@ static int copy(struct uvh_static_settings *settings, const uvhttp_static_config
     return uvh_static_rules_new(&settings->rules, config, settings->allocator);
 }
 
+/* Each root is asked for what those before it have not. */
+static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+{
+    static const enum uvh_file_links policies[] = {
+        [UVHTTP_SYMLINKS_INSIDE] = UVH_FILE_LINKS_INSIDE,
+        [UVHTTP_SYMLINKS_ALL] = UVH_FILE_LINKS_ANYWHERE,
+        [UVHTTP_SYMLINKS_NONE] = UVH_FILE_LINKS_NONE,
+        [UVHTTP_SYMLINKS_OWNER] = UVH_FILE_LINKS_OWNER,
+    };
+    size_t count = 0;
+    while (config->more_roots != NULL && config->more_roots[count] != NULL)
+        count++;
+    if (count > 0) {
+        settings->more_roots = uvh_alloc(settings->allocator, count * sizeof(struct uvh_file_root));
+        if (settings->more_roots == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    int err = uvh_file_root_open(&settings->root, config->root);
+    settings->root.links = policies[config->symlinks];
+    struct uvh_file_root *last = &settings->root;
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        err = uvh_file_root_open(&settings->more_roots[i], config->more_roots[i]);
+        if (err != 0)
+            break;
+        settings->more_root_count++;
+        settings->more_roots[i].links = settings->root.links;
+        last->next = &settings->more_roots[i];
+        last = &settings->more_roots[i];
+    }
+    return err;
+}
+
+int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size)
+{
+    struct uvh_static_map map;
+    if (size > 0)
+        message[0] = '\0';
+    int err = uvh_static_rules_check(config, message, size);
+    if (err != 0)
+        return err;
+    if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER) {
+        if (size > 0)
+            snprintf(message, size, "symlinks: there is no such policy");
+        return UVHTTP_ECONFIG;
+    }
+    err = uvh_static_map_open(&map, config->allocator != NULL ? config->allocator : uvh_alloc_default(),
+                              config, message, size);
+    if (err == 0)
+        uvh_static_map_release(&map);
+    return err;
+}
+
 int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
 {
     if (config == NULL || config->root == NULL || !are_levels(config))
         return UVHTTP_EINVAL;
+    if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER)
+        return UVHTTP_ECONFIG;
     if (config->compress && uvh_compress_codings() == 0)
         return UVHTTP_ENOTSUP;
     *settings = (struct uvh_static_settings){
@@ -91,6 +150,10 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         .rate_limit = config->rate_limit,
         .rate_burst = config->rate_burst,
         .listing = config->listing,
+        .archive = config->archive,
+        .listing_max = or_default(config->listing_max, DEFAULT_LISTING_MAX),
+        .archive_entries = or_default(config->archive_entries, DEFAULT_ARCHIVE_ENTRIES),
+        .archive_size = or_default(config->archive_size, DEFAULT_ARCHIVE_SIZE),
         .hidden = config->hidden,
         .uploads = config->uploads,
         .upload_overwrite = config->upload_overwrite,
@@ -104,7 +167,10 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         settings->memory_file_size = settings->limits.memory;
     int err = copy(settings, config);
     if (err == 0)
-        err = uvh_file_root_open(&settings->root, config->root);
+        err = uvh_static_map_open(&settings->map, settings->allocator, config, NULL, 0);
+    if (err == 0)
+        err = open_roots(settings, config);
+    settings->watchable = settings->more_root_count == 0 && uvh_static_map_is_plain(config);
     if (err != 0)
         uvh_static_settings_release(settings);
     return err;
@@ -112,7 +178,11 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
 
 void uvh_static_settings_release(struct uvh_static_settings *settings)
 {
+    for (size_t i = 0; i < settings->more_root_count; i++)
+        uvh_file_root_close(&settings->more_roots[i]);
     uvh_file_root_close(&settings->root);
+    uvh_free(settings->allocator, settings->more_roots);
+    uvh_static_map_release(&settings->map);
     uvh_free(settings->allocator, settings->index);
     uvh_static_rules_free(settings->rules);
 }

@@ -1,5 +1,4 @@
-/* openat2 with RESOLVE_BENEATH where the kernel has it; elsewhere a walk that opens one name at a time without following links and
- * resolves each link by hand in the text of the path. */
+/* Files below a folder, found by beneath.c: looked at, opened, read and listed, with the folders of an overlay tried in order. */
 #include "platform/file.h"
 
 #include <dirent.h>
@@ -9,179 +8,31 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(SYS_openat2)
-#include <linux/openat2.h>
-#endif
+#include "platform/beneath.h"
 
 enum {
     LOOK_FLAGS = O_PATH | O_CLOEXEC,
     READ_FLAGS = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
-    MAX_LINKS = 40,    /* as in the kernel */
-    MAX_CLIMBS = 256,  /* ".." in link targets; each costs a new walk */
-    BENEATH_TRIES = 4, /* the kernel says EAGAIN when something was renamed while it looked */
 };
 
-/* One result of a walk beside descriptors and errors: the path was rewritten, begin anew. */
-enum { WALK_AGAIN = INT_MIN };
-
-/* The path of a walk. Every name before the one being looked at is a real folder, not a link, in the current walk. */
-struct walk {
-    char path[PATH_MAX];
-    size_t length;
-    int links;
-    int climbs;
-};
-
-static int open_beneath_kernel(int root, const char *path, int flags)
+bool uvh_file_is_missing(int error)
 {
-#if defined(SYS_openat2)
-    struct open_how how;
-    memset(&how, 0, sizeof(how));
-    how.flags = (uint64_t)(unsigned)flags;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-    int descriptor;
-    do
-        descriptor = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-    while (descriptor < 0 && errno == EINTR);
-    return descriptor < 0 ? -errno : descriptor;
-#else
-    (void)root, (void)path, (void)flags;
-    return -ENOSYS;
-#endif
+    /* The last two are what some file systems say of names they cannot hold. */
+    return error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG || error == -EINVAL ||
+           error == -EILSEQ;
 }
 
-/* Replaces path[from, to) by `size` bytes. */
-static int walk_splice(struct walk *walk, size_t from, size_t to, const char *text, size_t size)
-{
-    if (walk->length - (to - from) + size >= sizeof(walk->path))
-        return -ENAMETOOLONG;
-    memmove(walk->path + from + size, walk->path + to, walk->length - to + 1);
-    memcpy(walk->path + from, text, size);
-    walk->length = walk->length - (to - from) + size;
-    return WALK_AGAIN;
-}
-
-/* path[from, to) is "..": takes it out together with the name before it. Done in the text, because ".." of a folder that somebody
- * moves meanwhile may lie anywhere. */
-static int walk_climb(struct walk *walk, size_t from, size_t to)
-{
-    while (from > 0 && walk->path[from - 1] == '/')
-        from--;
-    if (from == 0)
-        return -EXDEV;
-    if (++walk->climbs > MAX_CLIMBS)
-        return -ELOOP;
-    while (from > 0 && walk->path[from - 1] != '/')
-        from--;
-    while (walk->path[to] == '/')
-        to++;
-    return walk_splice(walk, from, to, "", 0);
-}
-
-/* Opens `name`, which must not be a link. */
-static int open_step(int folder, const char *name, int flags)
-{
-    int descriptor;
-    do
-        descriptor = openat(folder, name, flags | O_NOFOLLOW);
-    while (descriptor < 0 && errno == EINTR);
-    if (descriptor < 0)
-        return -errno;
-    struct stat status;
-    /* O_PATH opens a link itself; here that means somebody put it there since readlinkat. */
-    if ((flags & O_PATH) != 0 && (fstat(descriptor, &status) != 0 || S_ISLNK(status.st_mode))) {
-        close(descriptor);
-        return -ELOOP;
-    }
-    return descriptor;
-}
-
-/* One name of the path, path[from, to), in `folder`. Gives the opened descriptor, WALK_AGAIN or an error. */
-static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int flags)
-{
-    char name[NAME_MAX + 1];
-    char target[PATH_MAX];
-    if (to - from > NAME_MAX)
-        return -ENAMETOOLONG;
-    memcpy(name, walk->path + from, to - from);
-    name[to - from] = '\0';
-    if (strcmp(name, ".") == 0)
-        return walk_splice(walk, from, walk->path[to] == '/' ? to + 1 : to, "", 0);
-    if (strcmp(name, "..") == 0)
-        return walk_climb(walk, from, to);
-    ssize_t size = readlinkat(folder, name, target, sizeof(target));
-    if (size >= 0) {
-        if (++walk->links > MAX_LINKS)
-            return -ELOOP;
-        if (size == 0)
-            return -ENOENT;
-        if (target[0] == '/')
-            return -EXDEV;
-        return walk_splice(walk, from, to, target, (size_t)size);
-    }
-    if (errno != EINVAL) /* EINVAL: it is no link */
-        return -errno;
-    bool last = walk->path[to] == '\0';
-    return open_step(folder, name, last ? flags : LOOK_FLAGS | O_DIRECTORY);
-}
-
-/* Walks the whole path once, holding one folder at a time. */
-static int walk_once(struct walk *walk, int root, int flags)
-{
-    int folder = root;
-    size_t from = 0;
-    int result;
-    for (;;) {
-        while (walk->path[from] == '/')
-            from++;
-        size_t to = from;
-        while (walk->path[to] != '\0' && walk->path[to] != '/')
-            to++;
-        if (to == from) { /* the path is empty or ended with a slash: the folder itself */
-            result = open_step(folder, ".", flags);
-            break;
-        }
-        result = walk_step(walk, folder, from, to, flags);
-        if (result < 0 || walk->path[to] == '\0')
-            break;
-        if (folder != root)
-            close(folder);
-        folder = result;
-        from = to;
-    }
-    if (folder != root)
-        close(folder);
-    return result;
-}
-
-static int open_beneath_walk(int root, const char *path, int flags)
-{
-    struct walk walk = {.length = strlen(path)};
-    if (walk.length >= sizeof(walk.path))
-        return -ENAMETOOLONG;
-    if (path[0] == '/')
-        return -EXDEV;
-    memcpy(walk.path, path, walk.length + 1);
-    int result;
-    do
-        result = walk_once(&walk, root, flags);
-    while (result == WALK_AGAIN);
-    return result;
-}
-
+/* Whatever the first folder that has something there says counts, a refusal too. */
 static int open_beneath(const struct uvh_file_root *root, const char *path, int flags)
 {
-    if (!root->walk) {
-        for (int i = 0; i < BENEATH_TRIES; i++) {
-            int result = open_beneath_kernel(root->descriptor, path[0] == '\0' ? "." : path, flags);
-            if (result != -EAGAIN)
-                return result;
-        }
+    for (;;) {
+        int result = uvh_beneath_open(root->descriptor, path, flags, root->links, root->walk);
+        if (root->next == NULL || !uvh_file_is_missing(result))
+            return result;
+        root = root->next;
     }
-    return open_beneath_walk(root->descriptor, path, flags);
 }
 
 static enum uvh_file_kind kind_of(mode_t mode)
@@ -232,11 +83,7 @@ int uvh_file_root_open(struct uvh_file_root *root, const char *path)
     if (descriptor < 0)
         return -errno;
     root->descriptor = descriptor;
-    int probe = open_beneath_kernel(descriptor, ".", LOOK_FLAGS);
-    /* EPERM is how some sandboxes refuse a system call they do not know. */
-    root->walk = probe == -ENOSYS || probe == -EPERM;
-    if (probe >= 0)
-        close(probe);
+    root->walk = !uvh_beneath_in_kernel(descriptor);
     return 0;
 }
 

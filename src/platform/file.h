@@ -1,8 +1,8 @@
 /* Files below one folder, for serving them: look, open, read, list, and never anything outside that folder.
  *
  * Preconditions of every path here: relative to the root, '/' between names, no NUL; "" is the root itself. Links are followed as
- * long as each step stays beneath the root; an absolute link, or one that climbs out, gives -EXDEV. The kernel does that where it has
- * openat2, otherwise a checked walk does. Nothing blocks on a FIFO or has an effect on a device: uvh_file_look opens nothing.
+ * the root's policy says, by itself as long as each step stays beneath the root: an absolute link, or one that climbs out, gives -EXDEV. The
+ * kernel does that where it has openat2, otherwise a checked walk does (beneath.c). Nothing blocks on a FIFO or has an effect on a device: uvh_file_look opens nothing.
  * Results are 0 or a negative errno, which is libuv's code. All functions: any thread; a root may be shared between threads. */
 #ifndef UVH_PLATFORM_FILE_H
 #define UVH_PLATFORM_FILE_H
@@ -29,17 +29,31 @@ struct uvh_file_facts {
     enum uvh_file_kind kind;
 };
 
+/* What links on a path may do; those of the root's own path are followed. */
+enum uvh_file_links {
+    UVH_FILE_LINKS_INSIDE,   /* lead to a place beneath the root; else -EXDEV */
+    UVH_FILE_LINKS_ANYWHERE, /* lead anywhere */
+    UVH_FILE_LINKS_NONE,     /* nothing: -ELOOP for any */
+    UVH_FILE_LINKS_OWNER /* lead anywhere, to what belongs to the link's owner; else -EACCES. So does every link on the way there. */
+};
+
 struct uvh_file_root {
     int descriptor;
     bool walk; /* no openat2 here: check every step in the program */
+    enum uvh_file_links links;
+    const struct uvh_file_root *next; /* tried for what is missing here; NULL: there is no other */
 };
 
-/* The folder stays the same one whatever happens to its path later. Links in `path` are the caller's own and followed. */
+/* The folder stays the same one whatever happens to its path later. Links in `path` are the caller's own and followed. `links` and `next` may be
+ * set before the root is used. */
 int uvh_file_root_open(struct uvh_file_root *root, const char *path);
 void uvh_file_root_close(struct uvh_file_root *root);
 
 /* Uses the checked walk although the kernel has openat2: for tests. */
 void uvh_file_root_force_walk(struct uvh_file_root *root);
+
+/* Nothing is there by that name; other errors are about something that is. */
+bool uvh_file_is_missing(int error);
 
 /* What is there, without opening it. A folder that was removed while open is -ENOENT. */
 int uvh_file_look(const struct uvh_file_root *root, const char *path, struct uvh_file_facts *facts);
@@ -70,7 +84,7 @@ bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_
 int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset);
 
 /* Calls `each` for every name in a folder, in the system's order, without "." and "..". The facts are those of the name itself, so a link
- * is UVH_FILE_LINK. A name that vanished meanwhile is left out. A result of `each` other than 0 ends the listing and is returned. */
+ * is UVH_FILE_LINK. The first root that has the folder is listed. A name that vanished meanwhile is left out. A result of `each` other than 0 ends the listing and is returned. */
 typedef int (*uvh_file_name_cb)(const char *name, const struct uvh_file_facts *facts, void *arg);
 int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each, void *arg);
 

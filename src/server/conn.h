@@ -151,8 +151,12 @@ bool uvh_conn_pieces_waits_for_room(const struct uvh_conn *conn);
 /* stream.c: hands the connection over, as struct uvh_protocol says. */
 int uvh_conn_upgrade(struct uvh_exchange *base);
 
-/* conn_tx.c */
+/* conn_protocol.c */
 extern const struct uvh_protocol uvh_conn_protocol;
+
+/* conn_tx.c */
+/* As struct uvh_protocol says. */
+int uvh_conn_tx_respond(struct uvh_exchange *base);
 void uvh_conn_tx_writable(struct uvh_conn *conn);
 /* Sends what is collected. 0 when all is gone or the socket is full; negative when the connection is broken (and closed). */
 int uvh_conn_tx_flush(struct uvh_conn *conn);

@@ -390,24 +390,11 @@ static int start_job(struct uvh_exchange *exchange, uvhttp_work_cb work, uvhttp_
 int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (!uvhttp_response_open(response))
+    if (!uvhttp_response_open(response) && response->state != UVH_RESPONSE_BEGUN)
         return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
     if (work == NULL || done == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
     return start_job(exchange, work, done, arg);
-}
-
-int uvhttp_response_fail(uvhttp_response_t *response, int error)
-{
-    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (error >= 0 || uvh_blocking_is(exchange))
-        return UVHTTP_EINVAL;
-    if (response->state == UVH_RESPONSE_GONE || response->state == UVH_RESPONSE_SENT)
-        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
-    uvh_exchange_hold(exchange);
-    uvh_exchange_conclude(exchange, error);
-    uvh_exchange_let_go(exchange);
-    return 0;
 }
 
 void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg)

@@ -8,6 +8,7 @@
 #include "codec/field.h"
 #include "codec/mime.h"
 #include "platform/file.h"
+#include "server/blocking.h"
 #include "server/send.h"
 #include "server/server.h"
 
@@ -234,4 +235,17 @@ int uvhttp_response_send_file(uvhttp_response_t *response, int status, const cha
     const char *type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
     return uvhttp_response_send_descriptor(response, status, type, descriptor, 0, facts.size,
                                            close_descriptor, (void *)(intptr_t)descriptor);
+}
+
+int uvhttp_response_fail(uvhttp_response_t *response, int error)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    if (error >= 0 || uvh_blocking_is(exchange))
+        return UVHTTP_EINVAL;
+    if (response->state == UVH_RESPONSE_GONE || response->state == UVH_RESPONSE_SENT)
+        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    uvh_exchange_hold(exchange);
+    uvh_exchange_conclude(exchange, error);
+    uvh_exchange_let_go(exchange);
+    return 0;
 }

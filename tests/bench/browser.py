@@ -95,11 +95,11 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, width, dark, height=900):
-        """Opens a file; `troubles` tells afterwards what the console said and what was loaded besides."""
+        """Opens a file or a URL; `troubles` tells afterwards what the console said and what was loaded besides."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.events.clear()
-        self.url = path.resolve().as_uri()
+        self.url = path if isinstance(path, str) else path.resolve().as_uri()
         self.call("Page.navigate", url=self.url)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.receive())

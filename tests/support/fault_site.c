@@ -420,8 +420,11 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
     }
     if (err == 0)
         err = add_limited(server, allocator);
-    uvhttp_static_config_t files = {
-        .root = fault_site.folder, .listing = true, .allocator = allocator, .memory_file_size = 4096};
+    uvhttp_static_config_t files = {.root = fault_site.folder,
+                                    .listing = true,
+                                    .archive = true,
+                                    .allocator = allocator,
+                                    .memory_file_size = 4096};
     if (err == 0)
         err = uvhttp_static_mount(server, "/static/", &files);
     return err;

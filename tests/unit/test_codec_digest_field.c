@@ -66,8 +66,7 @@ static void what_is_malformed_is_told(void **state)
                                         "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=",
                                         SHA_256 "x",
                                         "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabD!=:",
-                                        "sha-256="
-                                        ":RK/0qy18MlBSVnWgjwz6lZEWjP_lF5HF9bvEF8FabDg=:",
+                                        "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP_lF5HF9bvEF8FabDg=:",
                                         "sha-512=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"};
     for (size_t i = 0; i < UVH_COUNT_OF(texts); i++) {
         struct uvh_digest_field field = {0};

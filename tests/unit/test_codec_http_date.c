@@ -50,6 +50,27 @@ static void years_out_of_range_are_cut(void **state)
     assert_string_equal(format(INT64_MIN), "Sat, 01 Jan 0000 00:00:00 GMT");
 }
 
+static void the_form_of_rfc_3339(void **state)
+{
+    static const struct {
+        int64_t seconds;
+        const char *text;
+    } cases[] = {
+        {784111777, "1994-11-06T08:49:37Z"},
+        {0,         "1970-01-01T00:00:00Z"},
+        {-1,        "1969-12-31T23:59:59Z"},
+        {951782400, "2000-02-29T00:00:00Z"},
+        {INT64_MAX, "9999-12-31T23:59:59Z"},
+        {INT64_MIN, "0000-01-01T00:00:00Z"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[UVH_HTTP_DATE_ISO_SIZE + 1] = {0};
+        uvh_http_date_format_iso(cases[i].seconds, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 static void the_three_forms(void **state)
 {
     (void)state;
@@ -161,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_dates),
         cmocka_unit_test(years_out_of_range_are_cut),
+        cmocka_unit_test(the_form_of_rfc_3339),
         cmocka_unit_test(the_three_forms),
         cmocka_unit_test(every_day_of_six_centuries),
         cmocka_unit_test(seconds_go_there_and_back),

@@ -57,6 +57,7 @@ static int double_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event
 static int set_doubling(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
+    assert_true(uvhttp_response_in_pieces(response));
     return uvhttp_response_filter(response, double_bytes, count_release, arg);
 }
 

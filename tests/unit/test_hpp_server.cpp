@@ -1514,7 +1514,9 @@ static void test_folders(void **)
                                    .rules = rules,
                                    .immutableAssets = true,
                                    .uploads = true,
-                                   .uploadMaxSize = 10};
+                                   .uploadMaxSize = 10,
+                                   .cleanUrls = true,
+                                   .errorPages = "404=/pre.txt"};
     const uvhttp::Files files(options), mounted(options);
     assert_true(files.error() == 0);
     uvhttp::Prewarmed found = {};
@@ -1537,6 +1539,7 @@ static void test_folders(void **)
         const Answer answer = stage.ask(prefix + "a.weird"s);
         assert_true(holds(answer.head, "\r\nX-Rule: yes\r\n") &&
                     holds(answer.head, "\r\nContent-Type: text/weird\r\n"));
+        assert_answer(stage.ask(prefix + "nowhere"s), 404, "plain");
         assert_true(holds(stage.ask(prefix + "app.0123456789abcdef.js"s).head, "immutable"));
         assert_answer(stage.ask(prefix + "pre.txt"s, "Accept-Encoding: gzip\r\n"), 200, "coded");
         assert_int_equal(stage.ask(prefix + "new"s + prefix[1], "", "text", "PUT").status, 201);

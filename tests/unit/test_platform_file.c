@@ -465,6 +465,163 @@ static void test_looking_in_a_folder_follows_no_link(void **state)
     uvh_file_close(folder);
 }
 
+static void use_policy(struct place *place, enum uvh_file_links links)
+{
+    place->kernel.links = links;
+    place->walk.links = links;
+}
+
+static void test_without_links_any_link_is_refused(void **state)
+{
+    struct place *place = *state;
+    use_policy(place, UVH_FILE_LINKS_NONE);
+    expect(place, "file", 0, "at the root");
+    expect(place, "a//b/./deep", 0, "deep");
+    expect(place, "", 0, NULL);
+    expect(place, "a/b/", 0, NULL);
+    expect(place, "missing", -ENOENT, NULL);
+    expect(place, "file/x", -ENOTDIR, NULL);
+    expect(place, "../secret", -EXDEV, NULL);
+    static const char *const links[] = {"link",         "a/b/up", "folder-link", "folder-link/deep",
+                                        "folder-link/", "out",    "odd",         "absolute",
+                                        "dangling",     "loop-a", "out-and-in"};
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+        expect(place, links[i], -ELOOP, NULL);
+}
+
+static void test_links_may_lead_anywhere(void **state)
+{
+    struct place *place = *state;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/secret", place->parent);
+    make_link(place->folder, path, "root/far");
+    make_link(place->folder, "/", "root/top");
+    use_policy(place, UVH_FILE_LINKS_ANYWHERE);
+    expect(place, "far", 0, "secret");
+    expect(place, "out", 0, "secret");
+    expect(place, "out-folder/secret", 0, "secret");
+    expect(place, "out-and-in", 0, "at the root");
+    expect(place, "folder-link/deep", 0, "deep");
+    expect(place, "top/", 0, NULL);
+    expect(place, "dangling", -ENOENT, NULL);
+    expect(place, "loop-a", -ELOOP, NULL);
+    expect(place, "link/", -ENOTDIR, NULL);
+    /* The path itself stays inside all the same. */
+    expect(place, "..", -EXDEV, NULL);
+    expect(place, "../secret", -EXDEV, NULL);
+    expect(place, "out-folder/../secret", -EXDEV, NULL);
+    expect(place, "a/..", -EXDEV, NULL);
+    expect(place, "/etc/passwd", -EXDEV, NULL);
+}
+
+static void test_links_to_what_the_same_owner_has(void **state)
+{
+    struct place *place = *state;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/secret", place->parent);
+    make_link(place->folder, path, "root/far");
+    make_link(place->folder, ".", "root/here");
+    make_link(place->folder, "a/", "root/with-slash");
+    make_link(place->folder, "a/../grow/x", "root/grow");
+    use_policy(place, UVH_FILE_LINKS_OWNER);
+    expect(place, "file", 0, "at the root");
+    expect(place, "link", 0, "at the root");
+    expect(place, "far", 0, "secret");
+    expect(place, "out", 0, "secret");
+    expect(place, "out-folder/secret", 0, "secret");
+    expect(place, "out-folder/root/link", 0, "at the root");
+    expect(place, "here/here/folder-link/up", 0, "at the root");
+    expect(place, "with-slash", 0, NULL);
+    expect(place, "with-slash/b/deep", 0, "deep");
+    expect(place, "through", 0, "deep");
+    expect(place, "odd", 0, "deep");
+    expect(place, "folder-link", 0, NULL);
+    expect(place, "folder-link/", 0, NULL);
+    expect(place, "here//", 0, NULL);
+    expect(place, "link/", -ENOTDIR, NULL);
+    expect(place, "link/x", -ENOTDIR, NULL);
+    expect(place, "dangling", -ENOENT, NULL);
+    expect(place, "loop-a", -ELOOP, NULL);
+    expect(place, "grow", -ELOOP, NULL);
+    expect(place, "here/../secret", -EXDEV, NULL);
+    expect(place, "/etc/passwd", -EXDEV, NULL);
+}
+
+/* Gives a name, not what it may lead to, to another user. */
+static void give_away(const struct place *place, const char *path)
+{
+    assert_int_equal(fchownat(place->folder, path, 1, (gid_t)-1, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static void test_links_to_what_another_owner_has(void **state)
+{
+    struct place *place = *state;
+    use_policy(place, UVH_FILE_LINKS_OWNER);
+    if (geteuid() != 0) { /* nothing can be given away, but there is something of root's */
+        expect(place, "absolute", -EACCES, NULL);
+        return;
+    }
+    make_link(place->folder, "link", "root/chain");
+    make_link(place->folder, "../secret", "root/theirs");
+    make_link(place->folder, "theirs", "root/to-theirs");
+    make_link(place->folder, "/", "root/top");
+    give_away(place, "root/file");
+    give_away(place, "root/theirs");
+    give_away(place, "root/folder-link");
+    give_away(place, "root/top");
+    expect(place, "file", 0, "at the root"); /* no link leads there */
+    expect(place, "link", -EACCES, NULL);
+    expect(place, "chain", -EACCES, NULL);
+    expect(place, "a/b/up", -EACCES, NULL);
+    expect(place, "theirs", -EACCES, NULL);
+    expect(place, "to-theirs", -EACCES, NULL);
+    expect(place, "folder-link", -EACCES, NULL);
+    expect(place, "folder-link/", -EACCES, NULL);
+    expect(place, "folder-link/deep", -EACCES, NULL); /* a link in the middle counts, too */
+    expect(place, "through", -EACCES, NULL);          /* and one that another leads through */
+    expect(place, "top", -EACCES, NULL);
+    give_away(place, "root/link");
+    expect(place, "link", 0, "at the root");
+    expect(place, "chain", -EACCES, NULL); /* the first of the chain is not theirs */
+    give_away(place, "root/chain");
+    expect(place, "chain", 0, "at the root");
+    give_away(place, "root/a/b");
+    expect(place, "folder-link/deep", 0, "deep");
+}
+
+static void test_a_second_root_has_what_the_first_has_not(void **state)
+{
+    struct place *place = *state;
+    struct uvh_file_root second;
+    char path[128];
+    make_folder(place->folder, "second");
+    make_folder(place->folder, "second/c");
+    make_folder(place->folder, "second/a");
+    write_file(place->folder, "second/file", "never seen");
+    write_file(place->folder, "second/other", "other");
+    write_file(place->folder, "second/out", "never seen");
+    write_file(place->folder, "second/dangling", "found");
+    write_file(place->folder, "second/a/more", "more");
+    write_file(place->folder, "second/c/d", "d");
+    snprintf(path, sizeof(path), "%s/second", place->parent);
+    assert_int_equal(uvh_file_root_open(&second, path), 0);
+    place->kernel.next = &second;
+    place->walk.next = &second;
+    expect(place, "file", 0, "at the root");
+    expect(place, "other", 0, "other");
+    expect(place, "a/b/deep", 0, "deep");
+    expect(place, "a/more", 0, "more");
+    expect(place, "c/d", 0, "d");
+    expect(place, "dangling", 0, "found");
+    expect(place, "missing", -ENOENT, NULL);
+    expect(place, "../secret", -EXDEV, NULL);
+    expect(place, "out", -EXDEV, NULL); /* what the first one refuses is not looked for */
+    struct names names = {.limit = 100};
+    assert_int_equal(uvh_file_list(&place->kernel, "c", add_name, &names), 0);
+    assert_string_equal(names.text, "rd ");
+    uvh_file_root_close(&second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +642,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_opening_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_making_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_looking_in_a_folder_follows_no_link, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_without_links_any_link_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_may_lead_anywhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_to_what_the_same_owner_has, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_to_what_another_owner_has, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_second_root_has_what_the_first_has_not, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_running_out_of_descriptors, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,7 +234,7 @@ static void test_pitfall_prewarmed_files_are_found(void **state)
     assert_int_equal(largest_for_first_request(place, "/*", "/env", "/env"), 0);
     assert_int_equal(answer.size, size);
     assert_int_equal(largest_for_first_request(place, "/*", "/env", old_file), 0);
-    assert_int_equal(largest_for_first_request(place, "/*", "//%65nv?query", "//env"), 0);
+    assert_int_equal(largest_for_first_request(place, "/*", "/%65nv?query", "//env"), 0);
     assert_int_equal(largest_for_first_request(place, "/a/prefix/*", "/a/prefix/env", "/env"), 0);
     assert_int_equal(largest_for_first_request(place, "/env", "/env", "/env"), 0);
 }
@@ -362,22 +362,14 @@ static void test_route_of_one_file(void **state)
     assert_int_equal(ask(place, "GET", "/small"), 404);
 }
 
+struct expected {
+    const char *target;
+    int status;
+};
+
 /* Each allocation of static files fails once: the answer is 503 or as usual, later ones are as usual, and nothing leaks. */
-static void test_every_allocation_may_fail(void **state)
+static void fail_every_allocation(struct place *place, const struct expected *cases, size_t count)
 {
-    static const struct {
-        const char *target;
-        int status;
-    } cases[] = {
-        {"/small",   200},
-        {"/large",   200},
-        {"/sub",     301},
-        {"/",        200},
-        {"/sub/",    200},
-        {"/missing", 404}
-    };
-    struct place *place = *state;
-    place->config.listing = true;
     bool failed = true;
     for (long fail_at = 1; failed; fail_at++) {
         int unavailable = 0;
@@ -387,7 +379,7 @@ static void test_every_allocation_may_fail(void **state)
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         if (err == 0) {
             start(place);
-            for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+            for (size_t i = 0; i < 2 * count; i++) {
                 int status = ask(place, "GET", cases[i / 2].target);
                 assert_true(status == cases[i / 2].status || status == 503);
                 unavailable += status == 503;
@@ -400,6 +392,142 @@ static void test_every_allocation_may_fail(void **state)
         assert_non_null(place->server);
         assert_true(fail_at < 200);
     }
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    static const struct expected cases[] = {
+        {"/small",   200},
+        {"/large",   200},
+        {"/sub",     301},
+        {"/",        200},
+        {"/sub/",    200},
+        {"/missing", 404}
+    };
+    struct place *place = *state;
+    place->config.listing = true;
+    fail_every_allocation(place, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void test_every_allocation_may_fail_with_pages(void **state)
+{
+    static const struct expected cases[] = {
+        {"/small",          200},
+        {"/sub/index.html", 301},
+        {"/sub/index",      301},
+        {"/sub/",           200},
+        {"/route",          200},
+        {"/missing.png",    404},
+        {"/.hidden",        404}
+    };
+    struct place *place = *state;
+    const char *const more[] = {old_folder, NULL};
+    make_folder(place, "sub/index");
+    make_file(place, "sub/index/index.html", 10);
+    make_file(place, "app", 20);
+    make_file(place, "lost", 300);
+    make_file(place, "busy", LARGE);
+    place->config.clean_urls = true;
+    place->config.fallback = "app";
+    place->config.error_pages = "404=/lost 5xx=/busy";
+    place->config.more_roots = more;
+    fail_every_allocation(place, cases, sizeof(cases) / sizeof(cases[0]));
+    place->config = (uvhttp_static_config_t){
+        .root = place->root, .file = "small", .allocator = &place->allocator, .revalidate_ms = 3600000};
+    static const struct expected alias[] = {
+        {"/anything", 200}
+    };
+    fail_every_allocation(place, alias, 1);
+    place->config.file = NULL;
+    place->config.try_files = "{path}.html {path}/ /small";
+    fail_every_allocation(place, alias, 1);
+}
+
+static void test_a_fallback_and_pages_allocate_little(void **state)
+{
+    struct place *place = *state;
+    make_file(place, "lost", 300);
+    place->config.fallback = "/small";
+    place->config.error_pages = "404=/lost";
+    open_files(place, "/*");
+    start(place);
+    assert_int_equal(ask(place, "GET", "/a/route"), 200);
+    assert_int_equal(ask(place, "GET", "/a.png"), 404);
+    long calls = atomic_load(&place->counter.calls);
+    for (int i = 0; i < 20; i++) {
+        char target[32];
+        snprintf(target, sizeof(target), "/another/%d", i);
+        assert_int_equal(ask(place, "GET", i % 2 == 0 ? target : "/a.png"), i % 2 == 0 ? 200 : 404);
+        assert_body(i % 2 == 0 ? 5000 : 300);
+    }
+    assert_int_equal(atomic_load(&place->counter.calls), calls); /* both pages lie in the cache, once */
+}
+
+static void test_mounting_one_file(void **state)
+{
+    struct place *place = *state;
+    place->config.file = "sub/index.html";
+    assert_int_equal(uvhttp_static_mount(place->server, "/favicon.ico", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/below/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "favicon.ico", &place->config), UVHTTP_EINVAL);
+    place->config.file = "missing";
+    assert_int_equal(uvhttp_static_mount(place->server, "/later", &place->config), 0);
+    place->config.file = "/";
+    assert_int_equal(uvhttp_static_mount(place->server, "/folder", &place->config), UVHTTP_ECONFIG);
+    start(place);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(place, "GET", "/favicon.ico"), 200);
+        assert_body(10);
+        assert_int_equal(ask(place, "GET", "/below/any/thing"), 200);
+        assert_body(10);
+        assert_int_equal(ask(place, "GET", "/later"), 404);
+        assert_int_equal(ask(place, "GET", "/favicon.ico/"), 404);
+    }
+    make_file(place, "missing", 77);
+    assert_int_equal(ask(place, "GET", "/later"), 200);
+    assert_body(77);
+}
+
+static void test_one_file_is_prewarmed(void **state)
+{
+    struct place *place = *state;
+    struct stat status;
+    assert_int_equal(stat("/usr/bin/env", &status), 0);
+    place->config.root = old_folder;
+    place->config.memory_file_size = 1 << 20;
+    place->config.file = old_file;
+    open_files(place, "/program");
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/program"), 0);
+    start(place);
+    atomic_store(&place->counter.largest, 0);
+    assert_int_equal(ask(place, "GET", "/program"), 200);
+    assert_int_equal(answer.size, status.st_size);
+    assert_int_equal(atomic_load(&place->counter.largest), 0);
+}
+
+static void test_a_missing_root_among_several(void **state)
+{
+    struct place *place = *state;
+    const char *const more[] = {old_folder, "/nowhere/at/all", NULL};
+    place->config.more_roots = more;
+    assert_int_equal(uvhttp_static_open(&place->files, &place->config), -ENOENT);
+    assert_null(place->files);
+    assert_int_equal(atomic_load(&place->counter.live), 0);
+}
+
+static void test_prewarming_what_a_list_finds(void **state)
+{
+    struct place *place = *state;
+    place->config.try_files = "{path} {path}.html /small";
+    make_file(place, "page.html", 40);
+    open_files(place, "/*");
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/page"), 0);
+    assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/nothing"), -ENOENT);
+    start(place);
+    assert_int_equal(ask(place, "GET", "/page"), 200);
+    assert_body(40);
+    assert_int_equal(ask(place, "GET", "/nothing"), 200);
+    assert_body(5000);
 }
 
 int main(void)
@@ -415,6 +543,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_route_for_every_method, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_of_one_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail_with_pages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_fallback_and_pages_allocate_little, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_mounting_one_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_file_is_prewarmed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_missing_root_among_several, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_prewarming_what_a_list_finds, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -409,7 +409,7 @@ sites:
       - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307, headers: {X-$C: "1"}}
       - {path: /b, redirect: "- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
-      - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4,
+      - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
          memory_file_size: 5K, revalidate_ms: 6, precompressed: true, compress: true, compress_min_size: 1, compress_max_size: 2K,
          gzip_level: 1, brotli_level: 2, zstd_level: 3, rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_folders: true, upload_sync: true, prewarm: [/index.html, "**/*.html"], watch: true, negative_ms: 7, cache_descriptors: 8}
 """
@@ -420,7 +420,7 @@ def test_what_is_printed_loads_to_the_same(write):
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
     for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "rate_limit: 7340032", "rate_burst: 8192", "watch: true", "negative_ms: 7", "cache_descriptors: 8", '- "**/*.html"',
-                   "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
+                   "listing_max: 8", "archive: true", "archive_entries: 9", "archive_size: 2048", "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
                    "upload_sync: true", "status: 307", "slash: ignore",
                    "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout

@@ -192,7 +192,7 @@ def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
     assert done.stderr.startswith(f"uvhttp: {variable(option)}: ") and message in done.stderr
 
 
-@pytest.mark.parametrize("option", ["listing", "hidden", "quiet", "verbose"])
+@pytest.mark.parametrize("option", ["listing", "archive", "hidden", "quiet", "verbose"])
 def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
     done = run("uvhttp", "serve", site, environment={variable(option): "perhaps"})
     assert done.returncode == 1
@@ -339,7 +339,12 @@ def test_start_output_on_a_terminal(site):
     assert "\x1b" not in plain
     assert re.search(rf"Serving +{re.escape(str(site))}\n", plain)
     assert re.search(r"Local +http://127\.0\.0\.1:\d+/\n", plain)
-    assert "Index: index.html. Folder listings: on. Hidden files: off." in plain
+    assert "Index: index.html. Folder listings: on. Hidden files: off.\n  Press" in plain
+
+
+def test_the_terminal_is_told_what_is_on(site):
+    output = terminal_output(site, {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
+    assert "  On: watch, compress.\n" in output or "  On: compress, watch.\n" in output
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}])

@@ -1,8 +1,13 @@
-"""Folder listings, read back with a real HTML parser: whatever a name holds, its link leads to that file."""
+"""Folder listings, read back with real parsers: whatever a name holds, its link leads to that file, and the page is valid HTML."""
 
+import datetime
 import html.parser
+import json
 import os
+import select
 import urllib.parse
+
+import html5lib
 
 import pytest
 
@@ -18,13 +23,13 @@ NASTY = [name.replace(b"/", b"_") for name in NASTY]
 
 
 class Page(html.parser.HTMLParser):
-    """Links and texts of a page, and a check that every element is closed where it should be."""
+    """A page: its links, those of the rows of the table with their texts, and a check that every element is closed where it should be."""
 
     VOID = {"meta", "br", "link", "img"}
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.open, self.seen = [], [], []
+        self.links, self.all_links, self.open, self.seen = [], [], [], []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -36,13 +41,15 @@ class Page(html.parser.HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
         if tag == "a":
+            self.all_links.append(attributes["href"])
+        if tag == "a" and "tbody" in self.open:
             self.links.append([attributes["href"], ""])
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "a" in self.open:
+        if "a" in self.open and "tbody" in self.open:
             self.links[-1][1] += data
 
 
@@ -51,7 +58,9 @@ def listing(server, target):
     assert response.status == 200
     assert response.get("Content-Type") == "text/html; charset=utf-8"
     assert response.get("Cache-Control") == "no-cache"
-    return Page(response.body.decode("utf-8", errors="strict"))
+    text = response.body.decode("utf-8", errors="strict")
+    html5lib.HTMLParser(strict=True).parse(text)  # raises for what the standard calls a parse error
+    return Page(text)
 
 
 def resolve(base, link):
@@ -137,3 +146,180 @@ def test_a_long_listing_arrives_whole(place, serve):
         server.ask("/missing")
         page = Page(connection.response().body.decode())
     assert [text for _, text in page.links] == [f"file with a rather long name, number {number:04}" for number in range(2000)]
+
+
+def test_every_link_of_a_page_leads_somewhere(place, serve):
+    """Those of the path, the orders, the style sheet and the archive as well as those of the rows."""
+    for name in NASTY:
+        write(place, b"sub/deeper folder/" + name)
+    write(place, "sub/deeper folder/README", b"text")
+    server = serve("--listing", "--archive")
+    with server.connect() as connection:
+        todo, seen = ["/"], set()
+        while todo:
+            target = todo.pop()
+            response = connection.ask("GET", target)
+            assert response.status == 200, target
+            seen.add(target)
+            if response.get("Content-Type").startswith("text/html"):
+                links = [urllib.parse.urljoin("http://x" + target, link)[8:] for link in Page(response.body.decode()).all_links]
+                todo += [link for link in links if link not in seen and link not in todo]
+    assert "/sub/deeper%20folder/?sort=size&order=desc" in seen and "/?format=tar" in seen
+
+
+@pytest.mark.parametrize("name", [*NASTY, b"a\xef\xb7\x90b\xef\xbf\xbf", b"\xc2\x85", b"--!>", b"]]>", b"<!--"])
+def test_a_folder_of_any_name_is_valid_html(place, name, request):
+    """In the title and in the path; the server is one for all of them."""
+    server = request.getfixturevalue("serve")("--listing")
+    write(place, name + b"/inner folder/x")
+    with server.connect() as connection:
+        target = "/" + urllib.parse.quote_from_bytes(name) + "/inner%20folder/"
+        response = connection.ask("GET", target)
+        text = response.body.decode("utf-8", errors="strict")
+        html5lib.HTMLParser(strict=True).parse(text)
+        up = [link for link in Page(text).all_links if link == "../../"]
+        assert response.status == 200 and len(up) == 1
+
+
+def test_formats_by_query(place, serve):
+    when = datetime.datetime(2024, 2, 29, 12, 30, 1, tzinfo=datetime.timezone.utc)
+    os.utime(write(place, "b.bin", bytes(2000)), (0, when.timestamp()))
+    write(place, "a/x")
+    server = serve("--listing")
+    response = server.ask("/?format=json", "Accept: text/html")
+    assert (response.status, response.get("Content-Type"), response.get("Vary")) == (200, "application/json", "Accept")
+    folder, file = json.loads(response.body)
+    assert file == {"name": "b.bin", "href": "./b.bin", "type": "file", "size": 2000, "mtime": "2024-02-29T12:30:01Z"}
+    assert (folder["name"], folder["href"], folder["type"], "size" in folder) == ("a", "./a/", "folder", False)
+    response = server.ask("/?format=text", "Accept: application/json")
+    assert (response.get("Content-Type"), response.body) == ("text/plain; charset=utf-8", b"a/\nb.bin\n")
+    assert server.ask("/?format=html", "Accept: application/json").body.startswith(b"<!DOCTYPE html>")
+    assert server.ask("/?format=tar").status == 403
+    for unknown in ("/?format=xml", "/?format=", "/?x=1", "/?sort=age&order=up"):
+        assert server.ask(unknown, "Accept: text/plain").body == b"a/\nb.bin\n"
+    write(place, "index.html", b"index")
+    assert server.ask("/?format=json").body == b"index"
+
+
+@pytest.mark.parametrize("accept, kind", [
+    ([], "text/html"), (["*/*"], "text/html"), (["application/json"], "application/json"), (["text/plain"], "text/plain"),
+    (["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], "text/html"), (["text/*"], "text/html"),
+    (["text/html;q=0.5, application/json"], "application/json"), (["application/json;q=0.5", "text/plain;q=0.7"], "text/plain"),
+    (["image/png"], "text/html"), (["application/x-tar"], "text/html"), (["text/html;q=0, */*"], "application/json"),
+])
+def test_formats_by_accept(place, serve, accept, kind):
+    write(place, "file")
+    response = serve("--listing").ask("/", *[f"Accept: {value}" for value in accept])
+    assert response.status == 200 and response.get("Content-Type").startswith(kind) and response.get("Vary") == "Accept"
+
+
+def test_any_name_in_json_and_text(place, serve):
+    for name in NASTY:
+        write(place, name, b"content of " + name)
+    server = serve("--listing")
+    listed = json.loads(server.ask("/?format=json").body.decode("utf-8", errors="strict"))
+    with server.connect() as connection:
+        bodies = [connection.ask("GET", "/" + entry["href"][2:]).body for entry in listed]
+    assert sorted(bodies) == sorted(b"content of " + name for name in NASTY)
+    assert {entry["name"] for entry in listed} == {name.decode("utf-8", errors="replace") for name in NASTY}
+    lines = server.ask("/?format=text").body.decode("utf-8", errors="strict").splitlines(keepends=True)
+    assert len([line for line in lines if line.endswith("\n")]) == len(NASTY)
+
+
+def test_orders(place, serve):
+    for number, (name, size) in enumerate((("b", 30), ("a", 10), ("c", 20))):
+        os.utime(write(place, name, bytes(size)), (0, 1_000_000_000 + number))
+    server = serve("--listing")
+    for query, wanted in (("sort=name&order=desc", "cba"), ("sort=size", "acb"), ("sort=size&order=desc", "bca"), ("sort=date", "bac"),
+                          ("order=desc&sort=date", "cab"), ("", "abc")):
+        assert server.ask(f"/?format=text&{query}").body.decode().replace("\n", "") == wanted
+        assert [text for _, text in listing(server, f"/?{query}").links] == list(wanted)
+
+
+def test_the_style_sheet_is_not_within_the_page(place, serve):
+    """The policy of security_headers.h allows what comes from the site, and nothing within a page."""
+    write(place, "file")
+    server = serve("--listing")
+    page = server.ask("/").body.decode()
+    assert "<style" not in page and "style=" not in page and "<script" not in page
+    link = next(element.get("href") for element in html5lib.parse(page, namespaceHTMLElements=False).iter("link"))
+    sheet = server.ask("/" + link)
+    assert (sheet.status, sheet.get("Content-Type")) == (200, "text/css; charset=utf-8")
+    assert "immutable" in sheet.get("Cache-Control") and b"prefers-color-scheme: dark" in sheet.body
+    assert serve("--no-listing").ask("/" + link).status == 403
+
+
+def test_the_cap(place, serve):
+    for number in range(30):
+        write(place, f"file {number}")
+    server = serve("--listing", "--listing-max", "30")
+    assert server.ask("/").get("Listing-Truncated") is None
+    write(place, "one more")
+    for kind in ("html", "json", "text"):
+        assert server.ask(f"/?format={kind}").get("Listing-Truncated") == "?1"
+    assert len(json.loads(server.ask("/?format=json").body)) == 30
+
+
+# Under a sanitizer everything takes several times as long.
+ENTRIES = 10_000 if "asan" in os.environ.get("UVHTTP_BUILD_DIR", "") else 100_000
+
+
+def make_entries(place, count):
+    folder = os.path.join(place, "large")
+    os.mkdir(folder)
+    first = write(place, "large/file with number 000000")
+    for number in range(1, count):  # names are what counts, and links are made faster than files
+        if number % 20_000 == 0:
+            first = write(place, f"large/file with number {number:06}")
+        else:
+            os.link(first, os.path.join(folder, f"file with number {number:06}"))
+
+
+def test_a_large_folder_holds_nobody_up(place, serve):
+    """While 100,000 entries are read, sorted and sent, others are answered; memory is that of the names and two slices."""
+    make_entries(place, ENTRIES)
+    write(place, "small", b"small")
+    server = serve("--listing", "--listing-max", "1000000")
+    with server.connect() as large, server.connect() as other:
+        other.ask("GET", "/small")
+        large.send(raw.request("GET", "/large/?format=json"))
+        before = 0
+        while not select.select([large.socket], [], [], 0)[0]:  # until its first byte
+            assert other.ask("GET", "/small").body == b"small"
+            before += 1
+        large.line()
+        meanwhile = 0
+        for _ in range(50):  # most of it cannot have left: nobody reads it
+            assert other.ask("GET", "/small").body == b"small"
+            meanwhile += 1
+        assert before >= 10 and meanwhile == 50
+    response = server.ask("/large/?format=json")
+    assert response.get("Content-Length") is None
+    names = [entry["name"] for entry in json.loads(response.body)]
+    assert names == [f"file with number {number:06}" for number in range(ENTRIES)]
+
+
+def test_clients_that_leave_a_long_listing(place, serve):
+    for number in range(4000):
+        write(place, f"file with a rather long name, so that there are several slices, number {number:04}")
+    server = serve("--listing")
+    for read in (0, 1, 100_000):
+        with server.connect(receive_buffer=4096) as connection:
+            connection.send(raw.request("GET", "/"))
+            while read > 0:
+                read -= len(connection.receive())
+            connection.reset()
+    assert len(listing(server, "/").links) == 4000
+
+
+def test_every_version_of_http_gets_a_long_listing(place, serve):
+    for number in range(2000):
+        write(place, f"file with a rather long name, so that there are several slices, number {number:04}")
+    server = serve("--listing")
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/?format=text", version="HTTP/1.0"))
+        response = connection.response()
+        assert response.body.count(b"\n") == 2000
+    with server.connect() as connection:
+        head = connection.ask("HEAD", "/")
+        assert head.status == 200 and head.body == b"" and connection.ask("GET", "/small").status == 404

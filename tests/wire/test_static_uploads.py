@@ -99,7 +99,8 @@ def test_a_new_index_file_is_seen_at_once(place, serve):
     write(place, "docs/index.html", b"old")
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "3600000")
     assert server.ask("/docs/").body == b"old"
-    assert put(server, "//docs///index.html").status == 204
+    assert put(server, "//docs///index.html").status == 404
+    assert put(server, "/docs/index.html").status == 204
     assert server.ask("/docs/").body == server.ask("/docs/index.html").body == b"new"
 
 

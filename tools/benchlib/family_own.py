@@ -1,7 +1,5 @@
 """Ours: uvhttp, and the floor that every server stands on. Both must be there, and Release, or nothing is measured at all."""
 
-import pathlib
-import subprocess
 
 from . import servers
 from .contender import Contender
@@ -67,29 +65,24 @@ class Uvhttp(Contender):
 
     name = title = "uvhttp"
     configuration = ("defaults: benchmark_rps for 13 bytes from memory, benchmark_unified for JSON and POST, `uvhttp serve -q` for files "
-                     f"(for the mix with --cache-entries {MANY_FILES}), `performance_static_server --precompressed` for the encoded file")
-    kinds = frozenset({"memory", "json", "echo", "file", "mix"})
-    lacking = {"encoded": "uvhttp does not look for a gzip beside a file"}
+                     f"(for the mix with --cache-entries {MANY_FILES}, for the encoded file with --precompressed)")
+    kinds = frozenset({"memory", "json", "echo", "file", "encoded", "mix"})
     own, several_workers = True, False
 
     def prepare(self, place):
         self.version = servers.uvhttp_build(place.bin_folder)
         for name in ("benchmark_rps", "benchmark_unified"):
             servers.program(place.bin_folder, name)
-        folders = pathlib.Path(place.bin_folder) / "performance_static_server"
-        if folders.exists() and "--precompressed" in subprocess.run([folders], capture_output=True, text=True).stderr:  # its usage
-            self.kinds = type(self).kinds | {"encoded"}
 
     def start(self, place, work):
         if work.kind in ("memory", "json", "echo"):
             return self.start_program(place, "benchmark_rps" if work.kind == "memory" else "benchmark_unified")
         port = servers.free_port()
-        if work.kind == "encoded":
-            command = [servers.program(place.bin_folder, "performance_static_server"), "-d", place.site, "-p", port, "--precompressed"]
-            return servers.FileServer(self.name, self.version, command, place.cores, place.folder, port)
         command = [servers.program(place.bin_folder, "uvhttp"), "serve", place.site, "-q", "--listen", "127.0.0.1", "--port", port]
         if work.kind == "mix":
             command += ["--cache-entries", MANY_FILES]
+        elif work.kind == "encoded":
+            command += ["--precompressed"]
         return servers.FileServer(self.name, self.version, command, place.cores, place.folder, port)
 
     def start_program(self, place, program):

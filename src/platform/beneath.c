@@ -1,0 +1,386 @@
+/* openat2 where the kernel has it; elsewhere a walk that opens one name at a time without following links and resolves each link by hand
+ * in the text of the path. Links that have to belong to the owner of what they lead to are walked by hand in any case, since no system
+ * call compares owners. */
+#include "platform/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(SYS_openat2)
+#include <linux/openat2.h>
+#endif
+
+enum {
+    LOOK_FLAGS = O_PATH | O_CLOEXEC,
+    MAX_LINKS = 40,    /* as in the kernel */
+    MAX_CLIMBS = 256,  /* ".." in link targets; each costs a new walk */
+    BENEATH_TRIES = 4, /* the kernel says EAGAIN when something was renamed while it looked */
+};
+
+/* One result of a walk beside descriptors and errors: the path was rewritten, begin anew. */
+enum { WALK_AGAIN = INT_MIN };
+
+/* The path of a walk. Every name before the one being looked at is a real folder, not a link, in the current walk. */
+struct walk {
+    char path[PATH_MAX];
+    size_t length;
+    int links;
+    int climbs;
+    bool no_links; /* any is an error */
+};
+
+static int open_in_kernel(int root, const char *path, int flags, bool no_links)
+{
+#if defined(SYS_openat2)
+    struct open_how how;
+    memset(&how, 0, sizeof(how));
+    how.flags = (uint64_t)(unsigned)flags;
+    how.resolve = RESOLVE_BENEATH | (no_links ? RESOLVE_NO_SYMLINKS : RESOLVE_NO_MAGICLINKS);
+    int descriptor;
+    do
+        descriptor = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor < 0 ? -errno : descriptor;
+#else
+    (void)root, (void)path, (void)flags, (void)no_links;
+    return -ENOSYS;
+#endif
+}
+
+/* Replaces path[from, to) by `size` bytes. */
+static int walk_splice(struct walk *walk, size_t from, size_t to, const char *text, size_t size)
+{
+    if (walk->length - (to - from) + size >= sizeof(walk->path))
+        return -ENAMETOOLONG;
+    memmove(walk->path + from + size, walk->path + to, walk->length - to + 1);
+    memcpy(walk->path + from, text, size);
+    walk->length = walk->length - (to - from) + size;
+    return WALK_AGAIN;
+}
+
+/* path[from, to) is "..": takes it out together with the name before it. Done in the text, because ".." of a folder that somebody
+ * moves meanwhile may lie anywhere. */
+static int walk_climb(struct walk *walk, size_t from, size_t to)
+{
+    while (from > 0 && walk->path[from - 1] == '/')
+        from--;
+    if (from == 0)
+        return -EXDEV;
+    if (++walk->climbs > MAX_CLIMBS)
+        return -ELOOP;
+    while (from > 0 && walk->path[from - 1] != '/')
+        from--;
+    while (walk->path[to] == '/')
+        to++;
+    return walk_splice(walk, from, to, "", 0);
+}
+
+/* Opens `name`, which must not be a link. */
+static int open_step(int folder, const char *name, int flags)
+{
+    int descriptor;
+    do
+        descriptor = openat(folder, name, flags | O_NOFOLLOW);
+    while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0)
+        return -errno;
+    struct stat status;
+    /* O_PATH opens a link itself; here that means somebody put it there since readlinkat. */
+    if ((flags & O_PATH) != 0 && (fstat(descriptor, &status) != 0 || S_ISLNK(status.st_mode))) {
+        close(descriptor);
+        return -ELOOP;
+    }
+    return descriptor;
+}
+
+/* One name of the path, path[from, to), in `folder`. Gives the opened descriptor, WALK_AGAIN or an error. */
+static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int flags)
+{
+    char name[NAME_MAX + 1];
+    char target[PATH_MAX];
+    if (to - from > NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(name, walk->path + from, to - from);
+    name[to - from] = '\0';
+    if (strcmp(name, ".") == 0)
+        return walk_splice(walk, from, walk->path[to] == '/' ? to + 1 : to, "", 0);
+    if (strcmp(name, "..") == 0)
+        return walk_climb(walk, from, to);
+    ssize_t size = readlinkat(folder, name, target, sizeof(target));
+    if (size >= 0) {
+        if (walk->no_links || ++walk->links > MAX_LINKS)
+            return -ELOOP;
+        if (size == 0)
+            return -ENOENT;
+        if (target[0] == '/')
+            return -EXDEV;
+        return walk_splice(walk, from, to, target, (size_t)size);
+    }
+    if (errno != EINVAL) /* EINVAL: it is no link */
+        return -errno;
+    bool last = walk->path[to] == '\0';
+    return open_step(folder, name, last ? flags : LOOK_FLAGS | O_DIRECTORY);
+}
+
+/* Walks the whole path once, holding one folder at a time. */
+static int walk_once(struct walk *walk, int root, int flags)
+{
+    int folder = root;
+    size_t from = 0;
+    int result;
+    for (;;) {
+        while (walk->path[from] == '/')
+            from++;
+        size_t to = from;
+        while (walk->path[to] != '\0' && walk->path[to] != '/')
+            to++;
+        if (to == from) { /* the path is empty or ended with a slash: the folder itself */
+            result = open_step(folder, ".", flags);
+            break;
+        }
+        result = walk_step(walk, folder, from, to, flags);
+        if (result < 0 || walk->path[to] == '\0')
+            break;
+        if (folder != root)
+            close(folder);
+        folder = result;
+        from = to;
+    }
+    if (folder != root)
+        close(folder);
+    return result;
+}
+
+static int open_by_walk(int root, const char *path, int flags, bool no_links)
+{
+    struct walk walk = {.length = strlen(path), .no_links = no_links};
+    if (walk.length >= sizeof(walk.path))
+        return -ENAMETOOLONG;
+    if (path[0] == '/')
+        return -EXDEV;
+    memcpy(walk.path, path, walk.length + 1);
+    int result;
+    do
+        result = walk_once(&walk, root, flags);
+    while (result == WALK_AGAIN);
+    return result;
+}
+
+/* A link that was taken: what it leads to, which is reached when no more than `rest` bytes are left to walk, has to be this owner's. */
+struct mark {
+    size_t rest;
+    uid_t owner;
+};
+
+/* A walk that follows links wherever they lead and holds the folder it has come to, so it needs never begin anew. What a link says and
+ * whom it belongs to are read from one descriptor, and so are the owner and the bytes of what it leads to: nobody can put another thing
+ * between the look and the use. */
+struct chase {
+    char path[PATH_MAX]; /* what is left to walk from `folder` */
+    size_t length;
+    int root;
+    int folder;
+    int links;
+    size_t mark_count; /* the newest has the largest rest */
+    struct mark marks[MAX_LINKS];
+};
+
+static size_t skip_slashes(const char *path, size_t at)
+{
+    while (path[at] == '/')
+        at++;
+    return at;
+}
+
+static void chase_leave(struct chase *chase)
+{
+    if (chase->folder != chase->root)
+        close(chase->folder);
+    chase->folder = chase->root;
+}
+
+/* `descriptor` is what the path leads to up to `at`. */
+static int chase_check(struct chase *chase, int descriptor, size_t at)
+{
+    struct stat status;
+    size_t left = chase->length - skip_slashes(chase->path, at);
+    if (chase->mark_count == 0 || chase->marks[chase->mark_count - 1].rest < left)
+        return 0;
+    if (fstat(descriptor, &status) != 0)
+        return -errno;
+    while (chase->mark_count > 0 && chase->marks[chase->mark_count - 1].rest >= left) {
+        if (chase->marks[--chase->mark_count].owner != status.st_uid)
+            return -EACCES;
+    }
+    return 0;
+}
+
+/* Takes `folder` over, reached by path[0, to), and takes that off the path. */
+static int chase_enter(struct chase *chase, int folder, size_t to)
+{
+    int result = chase_check(chase, folder, to);
+    if (result != 0) {
+        close(folder);
+        return result;
+    }
+    chase_leave(chase);
+    chase->folder = folder;
+    chase->length -= to;
+    memmove(chase->path, chase->path + to, chase->length + 1);
+    return 0;
+}
+
+/* `link` is the link path[0, to), whose target takes its place. */
+static int chase_follow(struct chase *chase, int link, uid_t owner, size_t to)
+{
+    char target[PATH_MAX];
+    ssize_t size = readlinkat(link, "", target, sizeof(target));
+    size_t rest = chase->length - to;
+    if (size < 0)
+        return -errno;
+    if (size == 0)
+        return -ENOENT;
+    if (++chase->links > MAX_LINKS)
+        return -ELOOP;
+    if ((size_t)size + rest >= sizeof(chase->path))
+        return -ENAMETOOLONG;
+    memmove(chase->path + size, chase->path + to, rest + 1);
+    memcpy(chase->path, target, (size_t)size);
+    chase->length = (size_t)size + rest;
+    chase->marks[chase->mark_count++] = (struct mark){rest, owner};
+    if (target[0] != '/')
+        return 0;
+    int top = open("/", LOOK_FLAGS | O_DIRECTORY);
+    return top < 0 ? -errno : chase_enter(chase, top, 0);
+}
+
+/* Opens the last name, path[0, to), which is no link, as it was asked for; `looked` is what stood there a moment ago. */
+static int chase_finish(struct chase *chase, const char *name, int looked, size_t to, int flags)
+{
+    int opened = looked;
+    if ((flags & O_PATH) == 0) {
+        close(looked);
+        opened = open_step(chase->folder, name, flags);
+        if (opened < 0)
+            return opened;
+    }
+    int result = chase_check(chase, opened, to);
+    if (result == 0)
+        return opened;
+    close(opened);
+    return result;
+}
+
+/* One name. 0 when the walk goes on; otherwise `*result` is a descriptor or an error. */
+static int chase_step(struct chase *chase, int flags, int *result)
+{
+    char name[NAME_MAX + 1];
+    struct stat status;
+    size_t from = skip_slashes(chase->path, 0);
+    size_t to = from + strcspn(chase->path + from, "/");
+    if (to == from) { /* nothing is left, or nothing but slashes: the folder itself */
+        *result = open_step(chase->folder, ".", flags);
+        return 1;
+    }
+    *result = -ENAMETOOLONG;
+    if (to - from > NAME_MAX)
+        return 1;
+    memcpy(name, chase->path + from, to - from);
+    name[to - from] = '\0';
+    int looked = openat(chase->folder, name, LOOK_FLAGS | O_NOFOLLOW);
+    if (looked < 0 || fstat(looked, &status) != 0) {
+        *result = -errno;
+        if (looked >= 0)
+            close(looked);
+        return 1;
+    }
+    if (S_ISLNK(status.st_mode)) {
+        *result = chase_follow(chase, looked, status.st_uid, to);
+        close(looked);
+        return *result != 0;
+    }
+    if (chase->path[to] == '\0') {
+        *result = chase_finish(chase, name, looked, to, flags);
+        return 1;
+    }
+    *result = chase_enter(chase, looked, to);
+    return *result != 0;
+}
+
+static int open_by_owner(int root, const char *path, int flags)
+{
+    struct chase chase = {.length = strlen(path), .root = root, .folder = root};
+    if (chase.length >= sizeof(chase.path))
+        return -ENAMETOOLONG;
+    memcpy(chase.path, path, chase.length + 1);
+    int result;
+    while (chase_step(&chase, flags, &result) == 0)
+        continue;
+    chase_leave(&chase);
+    return result;
+}
+
+/* Without the kernel's help, what leaves the folder without a link is seen in the text. */
+static bool climbs(const char *path)
+{
+    for (const char *name = path; *name != '\0'; name += strspn(name, "/")) {
+        size_t length = strcspn(name, "/");
+        if (length == 0 || (length == 2 && memcmp(name, "..", 2) == 0))
+            return true;
+        name += length;
+    }
+    return false;
+}
+
+static int open_anywhere(int root, const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = openat(root, path[0] == '\0' ? "." : path, flags);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+static int open_confined(int root, const char *path, int flags, bool no_links, bool walk)
+{
+    for (int i = 0; i < BENEATH_TRIES && !walk; i++) {
+        int result = open_in_kernel(root, path[0] == '\0' ? "." : path, flags, no_links);
+        if (result != -EAGAIN)
+            return result;
+    }
+    return open_by_walk(root, path, flags, no_links);
+}
+
+int uvh_beneath_open(int root, const char *path, int flags, enum uvh_file_links links, bool walk)
+{
+    int result;
+    switch (links) {
+    case UVH_FILE_LINKS_ANYWHERE:
+        return climbs(path) ? -EXDEV : open_anywhere(root, path, flags);
+    case UVH_FILE_LINKS_OWNER:
+        if (climbs(path))
+            return -EXDEV;
+        /* Most paths have no link, which one call finds out. */
+        result = open_confined(root, path, flags, true, walk);
+        return result == -ELOOP ? open_by_owner(root, path, flags) : result;
+    case UVH_FILE_LINKS_NONE:
+        return open_confined(root, path, flags, true, walk);
+    case UVH_FILE_LINKS_INSIDE:
+        break;
+    }
+    return open_confined(root, path, flags, false, walk);
+}
+
+bool uvh_beneath_in_kernel(int root)
+{
+    int probe = open_in_kernel(root, ".", LOOK_FLAGS, false);
+    if (probe >= 0)
+        close(probe);
+    /* EPERM is how some sandboxes refuse a system call they do not know. */
+    return probe != -ENOSYS && probe != -EPERM;
+}

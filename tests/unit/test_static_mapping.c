@@ -1,0 +1,319 @@
+/* modules/static_map.c and static_resolve.c: what options say, and which file a path becomes, without a server. Each resolution runs with the kernel's
+ * openat2 and with the checked walk. */
+#include "modules/static_resolve.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "modules/static_path.h"
+
+struct place {
+    char root[64];
+    int folder;
+};
+
+static void make_file(const struct place *place, const char *path)
+{
+    int descriptor = openat(place->folder, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(descriptor >= 0);
+    assert_int_equal(close(descriptor), 0);
+}
+
+static void make_folder(const struct place *place, const char *path)
+{
+    assert_int_equal(mkdirat(place->folder, path, 0755), 0);
+}
+
+static int set_up(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    assert_non_null(place);
+    snprintf(place->root, sizeof(place->root), "/tmp/uvhttp-mapping-XXXXXX");
+    assert_non_null(mkdtemp(place->root));
+    place->folder = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->folder >= 0);
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    char command[128];
+    close(place->folder);
+    snprintf(command, sizeof(command), "rm -rf '%s'", place->root);
+    assert_int_equal(system(command), 0);
+    free(place);
+    return 0;
+}
+
+/* What a path becomes, as text: the file's path, or "+/" and the like for redirects, "[]" for a listing, the error's or status's number, "=path" for
+ * a page and "?path" for a fallback. */
+static void describe(const struct uvh_static_settings *settings, const struct uvh_static_found *found,
+                     char *text, size_t size)
+{
+    static const char *const redirects[] = {
+        [UVH_STATIC_ADD_SLASH] = "+/",
+        [UVH_STATIC_DROP_SLASH] = "-/",
+        [UVH_STATIC_DROP_NAME] = "-name",
+        [UVH_STATIC_DROP_EXTENSION] = "-.html",
+    };
+    switch (found->kind) {
+    case UVH_STATIC_FOUND_ERROR:
+        snprintf(text, size, "%d", found->error);
+        return;
+    case UVH_STATIC_FOUND_FILE:
+        snprintf(text, size, "%s", found->path);
+        return;
+    case UVH_STATIC_FOUND_FOLDER:
+        snprintf(text, size, "[]");
+        return;
+    case UVH_STATIC_FOUND_REDIRECT:
+        snprintf(text, size, "%s", redirects[found->redirect]);
+        return;
+    case UVH_STATIC_FOUND_PAGE:
+        snprintf(text, size, "=%s", uvh_static_map_page_path(&settings->map, found->page));
+        return;
+    case UVH_STATIC_FOUND_FALLBACK:
+        snprintf(text, size, "?%s %d", uvh_static_map_page_path(&settings->map, found->page), found->error);
+        return;
+    case UVH_STATIC_FOUND_STATUS:
+        snprintf(text, size, "%d", found->status);
+        return;
+    }
+}
+
+struct expected {
+    const char *path;
+    const char *result;
+};
+
+static void expect(const struct place *place, uvhttp_static_config_t config, const struct expected *all,
+                   size_t count)
+{
+    struct uvh_static_settings settings;
+    config.root = place->root;
+    assert_int_equal(uvh_static_settings_open(&settings, &config), 0);
+    for (int walk = 0; walk < 2; walk++) {
+        if (walk == 1)
+            uvh_file_root_force_walk(&settings.root);
+        for (size_t i = 0; i < count; i++) {
+            struct uvh_static_found found;
+            char text[PATH_MAX + 16];
+            uvh_static_resolve(&settings, (uvhttp_slice_t){all[i].path, strlen(all[i].path)}, &found);
+            describe(&settings, &found, text, sizeof(text));
+            print_message("'%s'\n", all[i].path);
+            assert_string_equal(text, all[i].result);
+        }
+    }
+    uvh_static_settings_release(&settings);
+}
+
+#define EXPECT(place, config, ...)                                   \
+    do {                                                             \
+        static const struct expected all_[] = {__VA_ARGS__};         \
+        expect(place, config, all_, sizeof(all_) / sizeof(all_[0])); \
+    } while (0)
+
+static void make_site(const struct place *place)
+{
+    make_file(place, "about.html");
+    make_file(place, "both");
+    make_file(place, "both.html");
+    make_folder(place, "docs");
+    make_file(place, "docs/index.html");
+    make_file(place, "docs/more.html");
+    make_folder(place, "bare");
+    make_file(place, "bare/x");
+    make_file(place, "bare.html");
+    make_folder(place, "only");
+    make_file(place, "app.html");
+    make_file(place, ".html");
+    make_file(place, "bare/.html");
+    assert_int_equal(mkfifoat(place->folder, "pipe", 0644), 0);
+    make_file(place, "pipe.html");
+    assert_int_equal(symlinkat("../../etc/passwd", place->folder, "out.html"), 0);
+}
+
+static void test_the_usual_list(void **state)
+{
+    struct place *place = *state;
+    make_site(place);
+    const uvhttp_static_config_t config = {.root = ""};
+    EXPECT(place, config, {"about.html", "about.html"}, {"about", "-2"}, {"docs", "+/"},
+           {"docs/", "docs/index.html"}, {"bare", "+/"}, {"bare/", "-13"}, {"", "-13"}, {"pipe", "-10012"},
+           {"both/", "-20"}, {"both/x", "-20"}, {"no/", "-2"}, {"docs/index.html", "docs/index.html"},
+           {"out.html", "-18"});
+}
+
+static void test_clean_urls(void **state)
+{
+    struct place *place = *state;
+    make_site(place);
+    uvhttp_static_config_t config = {.clean_urls = true};
+    EXPECT(place, config, {"about", "about.html"}, {"about.html", "-.html"}, {"about/", "-/"},
+           {"both", "both"}, {"both.html", "both.html"}, {"both/", "-20"}, {"docs", "+/"},
+           {"docs/", "docs/index.html"}, {"docs/index.html", "-name"}, {"docs/index", "docs/index.html"},
+           {"docs/more", "docs/more.html"}, {"docs/more.html", "-.html"}, {"bare", "bare.html"},
+           {"bare/", "-/"}, {"bare.html", "-.html"}, {"only", "+/"}, {"only/", "-13"}, {"none", "-2"},
+           {"none.html", "-2"}, {"pipe", "-10012"}, {"pipe.html", "pipe.html"}, {"out", "-18"}, {"", "-13"});
+    config.listing = true;
+    EXPECT(place, config, {"bare", "+/"}, {"bare/", "[]"}, {"bare.html", "bare.html"}, {"", "[]"},
+           {"only", "+/"});
+    config.hidden = true; /* a file without a name in front of ".html" is still none of a folder's */
+    EXPECT(place, config, {"bare/", "[]"}, {".html", ".html"}, {"bare/.html", "bare/.html"});
+    config = (uvhttp_static_config_t){.clean_urls = true, .index = " more.html index.html"};
+    EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"},
+           {"docs/index.html", "-.html"});
+}
+
+static void test_a_fallback(void **state)
+{
+    struct place *place = *state;
+    make_site(place);
+    uvhttp_static_config_t config = {.fallback = "/app.html"};
+    EXPECT(place, config, {"", "?app.html -13"}, {"a/b", "?app.html -2"}, {"a/b/", "?app.html -2"},
+           {"a/b.png", "-2"}, {"a.b/c", "?app.html -2"}, {"a.b/", "-2"}, {"docs", "+/"},
+           {"bare", "?app.html -13"}, {"bare/", "?app.html -13"}, {"both/x", "?app.html -20"},
+           {"pipe", "-10012"}, {"about.html", "about.html"});
+    config = (uvhttp_static_config_t){.spa = true, .index = "app.html index.html", .listing = true};
+    EXPECT(place, config, {"", "app.html"}, {"bare", "+/"}, {"bare/", "[]"}, {"x", "?app.html -2"});
+}
+
+static void test_lists(void **state)
+{
+    struct place *place = *state;
+    make_site(place);
+    uvhttp_static_config_t config = {
+        .try_files = "{path} /{path}.html  docs/{path}.html {path}/index.html /app.html =410"};
+    EXPECT(place, config, {"both", "both"}, {"about", "about.html"}, {"more", "docs/more.html"},
+           {"docs", "docs/index.html"}, {"docs/", "docs/index.html"}, {"bare", "bare.html"},
+           {"bare/", "=app.html"}, {"", "=app.html"}, {"pipe", "-10012"}, {"out", "-18"});
+    config.try_files = "/missing {path}/ =410";
+    EXPECT(place, config, {"both", "410"}, {"docs", "+/"}, {"docs/", "docs/index.html"}, {"bare/", "410"},
+           {"bare", "410"});
+    config.try_files = "{path}{path}";
+    make_file(place, "abab");
+    EXPECT(place, config, {"ab", "abab"}, {"a", "-2"}, {"abab", "-2"});
+    config.try_files = "{path}.html";
+    EXPECT(place, config, {"", "-2"}, {"bare/", "-2"}, {"docs", "-2"});
+    config.hidden = true;
+    EXPECT(place, config, {"", ".html"}, {"bare/", "bare/.html"});
+}
+
+static void test_long_paths_are_missing(void **state)
+{
+    struct place *place = *state;
+    static char path[2 * PATH_MAX];
+    for (size_t length = PATH_MAX - 20; length < PATH_MAX + 20; length++) {
+        memset(path, 'a', length);
+        for (size_t i = 100; i < length; i += 100)
+            path[i] = '/';
+        path[length] = '\0';
+        if (path[length - 1] == '/')
+            continue;
+        struct expected one = {path, "-2"};
+        expect(place, (uvhttp_static_config_t){.clean_urls = true}, &one, 1);
+        one.result = "404";
+        expect(place, (uvhttp_static_config_t){.try_files = "{path} {path}.html {path}{path} =404"}, &one, 1);
+    }
+}
+
+static void test_what_options_say_is_checked(void **state)
+{
+    (void)state;
+    char message[200];
+    uvhttp_static_config_t config = {.try_files = "{path} {uri}"};
+    assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_string_equal(message, "try_files: '{uri}' has a brace; the only word in braces is {path}");
+    assert_int_equal(uvhttp_static_check(&config, message, 10), UVHTTP_ECONFIG);
+    assert_string_equal(message, "try_files");
+    assert_int_equal(uvhttp_static_check(&config, NULL, 0), UVHTTP_ECONFIG);
+    config = (uvhttp_static_config_t){.symlinks = (uvhttp_static_symlinks_t)4};
+    assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_string_equal(message, "symlinks: there is no such policy");
+    assert_int_equal(uvhttp_static_check(NULL, message, sizeof(message)), UVHTTP_EINVAL);
+    config = (uvhttp_static_config_t){.file = "x y{}", .error_pages = "404,5xx=/.a 403=/.b"};
+    assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), 0);
+    assert_string_equal(message, "");
+    config.root = "/";
+    config.symlinks = (uvhttp_static_symlinks_t)4;
+    uvhttp_static_t *files;
+    assert_int_equal(uvhttp_static_open(&files, &config), UVHTTP_ECONFIG);
+}
+
+static void test_error_pages_by_status(void **state)
+{
+    (void)state;
+    struct uvh_static_map map;
+    const uvhttp_static_config_t config = {.error_pages =
+                                               "404,403=/a.html 4xx=/b.html 500=b.html 404=//a.html"};
+    char message[100] = "";
+    assert_int_equal(uvh_static_map_open(&map, uvh_alloc_default(), &config, message, sizeof(message)), 0);
+    assert_int_equal(map.page_count, 2);
+    const struct {
+        int status;
+        const char *path;
+    } cases[] = {
+        {404, "a.html"},
+        {403, "a.html"},
+        {401, "b.html"},
+        {499, "b.html"},
+        {500, "b.html"}
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(uvh_static_map_page_path(&map, uvh_static_map_error_page(&map, cases[i].status)),
+                            cases[i].path);
+    assert_int_equal(uvh_static_map_error_page(&map, 501), UVH_STATIC_NO_PAGE);
+    assert_int_equal(uvh_static_map_error_page(&map, 200), UVH_STATIC_NO_PAGE);
+    assert_int_equal(uvh_static_map_error_page(&map, 600), UVH_STATIC_NO_PAGE);
+    uvh_static_map_release(&map);
+}
+
+static void test_paths_as_text(void **state)
+{
+    (void)state;
+    char path[] = "//a///b/";
+    assert_int_equal(uvh_static_path_normalize(path, strlen(path), path), 4);
+    assert_string_equal(path, "a/b/");
+    assert_false(uvh_static_path_is_hidden("a/b.c/d"));
+    assert_true(uvh_static_path_is_hidden("a/.b/c"));
+    assert_true(uvh_static_path_is_hidden(".a"));
+    assert_false(uvh_static_path_is_hidden(".well-known/x"));
+    assert_true(uvh_static_path_is_hidden(".well-knownx"));
+    assert_true(uvh_static_path_is_hidden("a/.well-known"));
+    assert_true(uvh_static_path_has_dots("a/.."));
+    assert_true(uvh_static_path_has_dots("./a"));
+    assert_false(uvh_static_path_has_dots("a/...//.b/c."));
+    assert_false(uvh_static_path_has_dots(""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_usual_list, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_clean_urls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_fallback, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lists, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_paths_are_missing, set_up, tear_down),
+        cmocka_unit_test(test_what_options_say_is_checked),
+        cmocka_unit_test(test_error_pages_by_status),
+        cmocka_unit_test(test_paths_as_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+"""Folders as tar archives, read by GNU tar and by Python's tarfile: what comes out is what lies there."""
+
+import io
+import os
+import pathlib
+import subprocess
+import tarfile
+
+import pytest
+
+import raw
+from static_server import KIB, MIB, place, serve, write  # noqa: F401 (fixtures)
+from test_static_listing import NASTY
+from wire_server import eventually
+
+LONG = "a folder whose name is rather long, and stands above others of the kind/" * 6
+
+
+@pytest.fixture
+def tree(place):
+    """Names of every kind, and sizes around the bounds of blocks and slices."""
+    for name in NASTY:
+        write(place, b"names/" + name, b"content of " + name)
+    for size in (0, 1, 511, 512, 513, 64 * KIB, 256 * KIB - 512, 256 * KIB, 1 * MIB + 1):
+        write(place, f"sizes/{size}", os.urandom(size))
+    write(place, LONG + "file", b"deep")
+    write(place, "grüße/日本語", b"utf-8")
+    write(place, b"\xff\xfe" * 60 + b"/" + b"long and no UTF-8", b"bytes")
+    os.mkdir(os.path.join(place, "empty"))
+    os.utime(write(place, "old", b"before 1970"), (0, -86400))
+    os.utime(write(place, "dated", b"dated"), (0, 784111777))
+    return place
+
+
+def files_of(root):
+    """{path: content} of the files below a folder; of an empty folder {path: None}. Paths are bytes."""
+    found, root = {}, os.fsencode(root)
+    for folder, folders, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            found[os.path.relpath(path, root)] = pathlib.Path(os.fsdecode(path)).read_bytes()
+        if not folders and not names:
+            found[os.path.relpath(folder, root)] = None
+    return found
+
+
+def test_gnu_tar_unpacks_what_was_there(tree, serve, tmp_path):
+    response = serve("--listing", "--archive").ask("/?format=tar")
+    assert (response.status, response.get("Content-Type")) == (200, "application/x-tar")
+    assert response.get("Content-Disposition") == "attachment; filename=\"files.tar\"; filename*=UTF-8''files.tar"
+    done = subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=response.body, capture_output=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path) == ["files"]
+    assert files_of(tmp_path / "files") == files_of(tree)
+    assert (tmp_path / "files/dated").stat().st_mtime == 784111777 and (tmp_path / "files/old").stat().st_mtime == -86400
+
+
+def test_python_unpacks_what_was_there(tree, serve):
+    response = serve("--listing", "--archive").ask("/", "Accept: application/x-tar")
+    found = {}
+    with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
+        for member in archive:
+            assert member.isfile() or member.isdir()
+            assert (member.uid, member.gid, member.mode) == (0, 0, 0o644 if member.isfile() else 0o755)
+            if member.isfile():
+                found[os.fsencode(member.name)] = archive.extractfile(member).read()
+    assert found == {b"files/" + name: content for name, content in files_of(tree).items() if content is not None}
+    assert response.body.endswith(bytes(1024)) and len(response.body) % 512 == 0
+
+
+@pytest.mark.parametrize("folder, name, field", [
+    ("photos 2024", "photos 2024", "filename=\"photos 2024.tar\"; filename*=UTF-8''photos%202024.tar"),
+    ("grüße \"1\"", "grüße \"1\"", "filename=\"gr____e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
+    ("a/b\r\nX: y", "b\r\nX: y", "filename=\"b__X: y.tar\"; filename*=UTF-8''b%0D%0AX%3A%20y.tar"),
+    (b"bad\xff", b"bad\xff", "filename=\"bad_.tar\""),
+])
+def test_the_archive_has_the_name_of_the_folder(place, serve, folder, name, field):
+    write(place, os.fsencode(folder) + b"/file", b"x")
+    response = serve("--listing", "--archive").ask("/" + "/".join(raw_quote(part) for part in os.fsencode(folder).split(b"/")) + "/?format=tar")
+    assert response.get("Content-Disposition") == "attachment; " + field
+    with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
+        assert [os.fsencode(one) for one in archive.getnames()] == [os.fsencode(name), os.fsencode(name) + b"/file"]
+
+
+def raw_quote(part):
+    return "".join(f"%{byte:02X}" for byte in part)
+
+
+def test_only_what_could_be_asked_for(place, serve):
+    write(place, "shown", b"x")
+    write(place, ".git/key", b"x")
+    write(place, "sub/.hidden", b"x")
+    write(place, "sub/index.html", b"x")
+    os.symlink("/etc", os.path.join(place, "outside"))
+    os.symlink("../secret.txt", os.path.join(place, "secret"))
+    os.symlink("shown", os.path.join(place, "link"))
+    os.symlink("..", os.path.join(place, "sub/up"))
+    os.mkfifo(os.path.join(place, "fifo"))
+    names = names_of(serve("--listing", "--archive").ask("/?format=tar"))
+    assert names == ["files", "files/sub", "files/sub/up", "files/sub/index.html", "files/link", "files/shown"]
+    assert "files/.git/key" in names_of(serve("--listing", "--archive", "--hidden").ask("/?format=tar"))
+
+
+def names_of(response):
+    with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
+        return archive.getnames()
+
+
+def test_off_unless_wanted(place, serve):
+    write(place, "file", b"x")
+    server = serve("--listing")
+    assert server.ask("/?format=tar").status == 403
+    assert server.ask("/", "Accept: application/x-tar").get("Content-Type").startswith("text/html")
+    assert b"tar" not in server.ask("/").body
+    assert serve("--no-listing", "--archive").ask("/?format=tar").status == 403
+    assert serve("--listing", "--archive").ask("/missing/?format=tar").status == 404
+
+
+def test_bounds(place, serve):
+    for number in range(5):
+        write(place, f"sub/{number}", bytes(100))
+    server = serve("--listing", "--archive", "--archive-entries", "6", "--archive-size", "500")
+    assert server.ask("/?format=tar").status == 200
+    write(place, "sub/5", b"x")
+    response = server.ask("/?format=tar")
+    assert response.status == 403 and b"more than an archive may" in response.body
+    assert server.ask("/sub/?format=tar").status == 403
+    os.remove(os.path.join(place, "sub/4"))
+    write(place, "sub/3", bytes(200))
+    assert server.ask("/?format=tar").status == 403
+
+
+def test_files_of_more_than_8_gib(place, serve):
+    with open(os.path.join(place, "large"), "wb") as file:
+        file.truncate(9 << 30)
+    server = serve("--listing", "--archive")
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/?format=tar", version="HTTP/1.0"))
+        connection.head()
+        beginning = connection.receive_exactly(10 * KIB)
+        with tarfile.open(fileobj=io.BytesIO(beginning), mode="r|") as archive:
+            assert archive.next().name == "files"
+            member = archive.next()
+            assert (member.name, member.size) == ("files/large", 9 << 30)
+        connection.reset()
+
+
+def resident(server):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * KIB
+
+
+def test_a_client_that_does_not_read_costs_no_memory(place, serve):
+    with open(os.path.join(place, "large"), "wb") as file:
+        file.truncate(100 * MIB)
+    server = serve("--listing", "--archive")
+    server.ask("/?format=json")
+    before = resident(server)
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/?format=tar", version="HTTP/1.0"))
+        connection.head()
+        for _ in range(200):
+            assert server.ask("/?format=json").status == 200
+        assert resident(server) - before < 24 * MIB  # of 100; sanitizers keep some of what was freed
+        body = connection.rest()
+    assert len(body) == 100 * MIB + 4 * 512
+
+
+def test_a_file_that_becomes_shorter_ends_the_connection(place, serve):
+    """The head has told its length: filled up it would be a wrong file, so there is no archive."""
+    path = os.path.join(place, "large")
+    with open(path, "wb") as file:
+        file.truncate(64 * MIB)
+    server = serve("--listing", "--archive")
+    with server.connect() as connection:
+        connection.send(raw.request("GET", "/?format=tar"))
+        connection.head()
+        os.truncate(path, MIB)
+        with pytest.raises((AssertionError, ConnectionError)):  # no last chunk
+            connection.chunked_body()
+    eventually(lambda: "UVHTTP_ELENGTH" in server.log(), "a line in the log")
+    assert server.ask("/?format=tar").status == 200
+
+
+def test_clients_that_leave(tree, serve):
+    server = serve("--listing", "--archive")
+    for read in (0, 1000, 300_000):
+        with server.connect(receive_buffer=4096) as connection:
+            connection.send(raw.request("GET", "/?format=tar"))
+            while read > 0:
+                read -= len(connection.receive())
+            connection.reset()
+    assert server.ask("/?format=tar").status == 200

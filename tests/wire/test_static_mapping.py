@@ -1,0 +1,527 @@
+"""Which file a path becomes: clean URLs, fallbacks, lists that are tried, aliases, several folders, links, and the pages of errors."""
+
+import os
+
+import httpx
+import pytest
+import yaml
+
+import raw
+from program import Program, run
+from static_server import KIB, SECRET, place, replace, serve, write  # noqa: F401 (fixtures)
+from wire_server import eventually
+
+HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+def final(server, target):
+    """Where a real client ends up, and what it gets there."""
+    with httpx.Client(trust_env=False, follow_redirects=True) as client:
+        answer = client.get(f"http://127.0.0.1:{server.port}{target}")
+    return answer.status_code, answer.url.raw_path.decode(), answer.content
+
+
+# Clean URLs
+
+
+def test_clean_urls(place, serve):
+    write(place, "index.html", b"start")
+    write(place, "about.html", b"about")
+    write(place, "docs/index.html", b"docs")
+    write(place, "docs/guide.html", b"guide")
+    write(place, "plain.txt", b"plain")
+    server = serve("--clean-urls")
+    for _ in range(2):
+        assert server.ask("/about").body == b"about"
+        assert server.ask("/about").get("Content-Type") == "text/html; charset=utf-8"
+        assert server.ask("/docs/guide").body == b"guide"
+        assert server.ask("/docs/").body == b"docs"
+        assert server.ask("/plain.txt").body == b"plain"
+        assert server.ask("/plain").status == 404
+        assert server.ask("/about.htm").status == 404
+        for target, location in (("/about.html", "/about"), ("/about.html?a=1&b=%2F", "/about?a=1&b=%2F"),
+                                 ("/index.html", "/"), ("/index.html?x", "/?x"), ("/docs/index.html", "/docs/"),
+                                 ("/docs", "/docs/"), ("/docs/guide.html", "/docs/guide"), ("/about/", "/about"),
+                                 ("/about//?q=1", "/about/?q=1"), ("/%61bout%2Ehtm%6c", "/%61bout"),
+                                 ("/docs/ind%65x.html", "/docs/"), ("//about.html", "/about.html"),
+                                 ("//docs/index.html", "/docs/index.html"), ("/./about.html", "/./about")):
+            for method in ("GET", "HEAD"):
+                response = server.ask(target, method=method)
+                assert (target, response.status, response.get("Location")) == (target, 301, location)
+        assert server.ask("/about/.").status == 404  # not redirected to itself
+    assert final(server, "/docs/index.html?x=1") == (200, "/docs/?x=1", b"docs")
+    assert final(server, "/docs/guide.html") == (200, "/docs/guide", b"guide")
+
+
+def test_what_wins_with_clean_urls(place, serve):
+    """The file of that very name, the folder with something to show, the page."""
+    write(place, "a", b"file a")
+    write(place, "a.html", b"page a")
+    write(place, "b/index.html", b"folder b")
+    write(place, "b.html", b"page b")
+    write(place, "c/inner.html", b"inner c")
+    write(place, "c.html", b"page c")
+    write(place, "d.html/index.html", b"folder d.html")
+    server = serve("--clean-urls")
+    assert server.ask("/a").body == b"file a"
+    assert server.ask("/a.html").body == b"page a"  # /a is another file, so this one keeps its URL
+    assert final(server, "/b") == (200, "/b/", b"folder b")
+    assert server.ask("/b.html").body == b"page b"
+    assert server.ask("/c").body == b"page c"  # the folder has nothing to show
+    assert server.ask("/c/").get("Location") == "/c"
+    assert server.ask("/c.html").get("Location") == "/c"
+    assert server.ask("/c/inner").body == b"inner c"
+    assert server.ask("/d").status == 404
+    assert final(server, "/d.html") == (200, "/d.html/", b"folder d.html")
+    with_listing = serve("--clean-urls", "--listing")
+    assert final(with_listing, "/c")[:2] == (200, "/c/")
+    assert with_listing.ask("/c.html").body == b"page c"
+
+
+def test_no_redirect_goes_in_a_circle(place, serve):
+    for name in ("x", "x.html", "y.html", "y.html.html", "z/index.html", "z/index", "index.html", "index", "w/w.html", "v.html/v.html",
+                 "u/index.html/index.html", "t.html/index.html"):
+        write(place, name, name.encode())
+    server = serve("--clean-urls")
+    for target in ("/x", "/x.html", "/x/", "/y", "/y.html", "/y.html.html", "/y/", "/z", "/z/", "/z/index", "/z/index.html", "/", "/index",
+                   "/index.html", "/index/", "/w", "/w/", "/w/w", "/w/w.html", "/w/w/", "/v", "/v.html", "/v.html/v", "/v.html/", "/u",
+                   "/u/index.html", "/u/index.html/index.html", "/t", "/t/", "/t.html", "/t.html/index.html"):
+        status, url, _ = final(server, target)
+        assert status in (200, 403, 404), (target, status, url)
+
+
+def test_a_redirect_stays_on_the_server(place, serve):
+    write(place, "evil.example/index.html", b"x")
+    write(place, "evil.example/page.html", b"x")
+    server = serve("--clean-urls")
+    for target in ("//evil.example/index.html", "///evil.example/page.html", "//evil.example", "/\\evil.example/index.html"):
+        location = server.ask(target).get("Location")
+        assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
+
+
+def test_without_clean_urls_names_are_whole(place, serve):
+    write(place, "about.html", b"about")
+    server = serve()
+    assert server.ask("/about").status == 404
+    assert server.ask("/about.html").body == b"about"
+
+
+def test_a_better_file_is_noticed(place, serve):
+    """An entry in the cache that was found by a later item of the list gives way to an earlier one that appears."""
+    write(place, "about.html", b"page")
+    server = serve("--clean-urls", "--revalidate-ms", "20")
+    assert server.ask("/about").body == b"page"
+    write(place, "about/index.html", b"folder")
+    eventually(lambda: server.ask("/about").status == 301, "the folder is noticed")
+    assert final(server, "/about") == (200, "/about/", b"folder")
+    os.remove(os.path.join(place, "about/index.html"))
+    eventually(lambda: server.ask("/about").body == b"page", "the page is back")
+    os.rmdir(os.path.join(place, "about"))
+    write(place, "about", b"file")
+    eventually(lambda: server.ask("/about").body == b"file", "the file is noticed")
+    os.remove(os.path.join(place, "about"))
+    os.remove(os.path.join(place, "about.html"))
+    eventually(lambda: server.ask("/about").status == 404, "all are gone")
+
+
+# Fallbacks
+
+
+def test_a_single_page_application(place, serve):
+    write(place, "index.html", b"<app>")
+    write(place, "assets/app.js", b"js")
+    write(place, "empty/app.js", b"js")
+    server = serve("--spa")
+    for _ in range(2):
+        for target in ("/", "/users", "/users/7/edit?tab=1", "/users/", "/assets", "/empty/", "/a.b/c"):
+            response = server.ask(target, HTML)
+            assert (target, response.status, response.body) == (target, 200, b"<app>")
+            assert response.get("Content-Type") == "text/html; charset=utf-8"
+            head = server.ask(target, HTML, method="HEAD")
+            assert head.status == 200 and head.get("Content-Length") == "5"
+        assert server.ask("/users", HTML).get("Vary") == "Accept"
+        assert server.ask("/assets/app.js").body == b"js"
+        for target in ("/assets/old.js", "/favicon.ico", "/users/john.doe", "/a.css/"):
+            assert (target, server.ask(target, HTML).status) == (target, 404)
+        for target in ("/.git/config", "/a/.b", "/%2Fx", "/a%2Fb"):
+            assert (target, server.ask(target, HTML).status) == (target, 404)
+        assert server.ask("/users", HTML, method="POST").status == 405
+
+
+@pytest.mark.parametrize("accept, status", [
+    (None, 200), ("*/*", 200), ("text/*", 200), ("text/html", 200), ("application/json, text/html;q=0.1", 200),
+    ("application/json", 404), ("image/png,image/*", 404), ("text/html;q=0, */*", 404), ("text/css", 404)])
+def test_a_fallback_is_for_clients_that_accept_html(place, serve, accept, status):
+    write(place, "index.html", b"<app>")
+    server = serve("--spa")
+    fields = () if accept is None else (f"Accept: {accept}",)
+    for _ in range(2):
+        response = server.ask("/api/users", *fields)
+        assert response.status == status
+        assert response.get("Vary") == "Accept"
+    assert server.ask("/").get("Vary") is None  # a file like any other
+
+
+def test_the_fallback_has_conditions_and_ranges(place, serve):
+    write(place, "app.html", b"0123456789")
+    server = serve("--fallback", "/app.html")
+    tag = server.ask("/route").get("ETag")
+    assert server.ask("/other", f"If-None-Match: {tag}").status == 304
+    assert server.ask("/other", "Range: bytes=2-4").body == b"234"
+    assert server.ask("/").body == b"0123456789"
+    assert server.ask("/app.html").body == b"0123456789"
+
+
+def test_the_fallback_is_one_entry_however_many_paths_there_are(place, serve):
+    write(place, "index.html", b"<app>")
+    write(place, "keep.txt", b"keep")
+    server = serve("--spa", "--cache-entries", "2", "--revalidate-ms", "3600000")
+    tag = server.ask("/keep.txt").get("ETag")
+    for number in range(50):
+        assert server.ask(f"/route/{number}").body == b"<app>"
+    path = os.path.join(place, "keep.txt")
+    os.utime(path, ns=(0, 10 ** 18))
+    assert server.ask("/keep.txt").get("ETag") == tag, "it was thrown out"
+
+
+def test_a_route_that_becomes_a_file(place, serve):
+    write(place, "index.html", b"<app>")
+    server = serve("--spa", "--revalidate-ms", "20")
+    assert server.ask("/news").body == b"<app>"
+    write(place, "news", b"news")
+    assert server.ask("/news").body == b"news"
+    os.remove(os.path.join(place, "news"))
+    eventually(lambda: server.ask("/news").body == b"<app>", "the file is gone")
+    replace(place, "index.html", b"<new>")
+    eventually(lambda: server.ask("/news").body == b"<new>", "the page is new")
+    os.remove(os.path.join(place, "index.html"))
+    eventually(lambda: server.ask("/news").status == 404, "the page is gone")
+    server.ask("/news"), server.ask("/more")
+    assert server.log().count("the page '/index.html' cannot be sent") == 1
+    write(place, "index.html", b"<back>")
+    assert server.ask("/news").body == b"<back>"
+
+
+def test_clean_urls_with_a_fallback(place, serve):
+    write(place, "index.html", b"<app>")
+    write(place, "about.html", b"about")
+    server = serve("--spa", "--clean-urls")
+    assert server.ask("/about").body == b"about"
+    assert server.ask("/about.html").get("Location") == "/about"
+    assert server.ask("/about/").get("Location") == "/about"
+    assert server.ask("/other").body == b"<app>"
+    assert server.ask("/index.html").get("Location") == "/"
+
+
+# Lists
+
+
+def test_a_list_is_tried_in_order(place, serve):
+    write(place, "a", b"a")
+    write(place, "b.html", b"b.html")
+    write(place, "c/index.html", b"c/index.html")
+    write(place, "pages/d.md", b"pages/d.md")
+    write(place, "fallback.html", b"fallback")
+    write(place, "folder/inner", b"inner")
+    server = serve("--try-files", "{path} {path}.html {path}/index.html /pages//{path}.md /fallback.html =404")
+    for _ in range(2):
+        for target, body in (("/a", b"a"), ("/b", b"b.html"), ("/b.html", b"b.html"), ("/c", b"c/index.html"), ("/c/", b"c/index.html"),
+                             ("/d", b"pages/d.md"), ("/e", b"fallback"), ("/folder", b"fallback"), ("/folder/", b"fallback"),
+                             ("/folder/inner", b"inner"), ("/x/y/z", b"fallback"), ("/", b"fallback")):
+            response = server.ask(target)
+            assert (target, response.status, response.body) == (target, 200, body)
+        assert server.ask("/e", "Accept: application/json").body == b"fallback"
+        assert server.ask("/.hidden").status == 404
+    os.remove(os.path.join(place, "fallback.html"))
+    eventually(lambda: server.ask("/e").status == 404, "nothing is left")
+
+
+def test_a_list_with_the_folder_and_a_status(place, serve):
+    write(place, "old.html", b"old")
+    write(place, "docs/index.html", b"docs")
+    write(place, "bare/x", b"x")
+    server = serve("--try-files", "{path}.html {path}/ =410")
+    assert server.ask("/old").body == b"old"
+    assert server.ask("/docs").get("Location") == "/docs/"
+    assert server.ask("/docs/").body == b"docs"
+    assert server.ask("/bare").status == 410
+    assert server.ask("/bare/").status == 410
+    assert server.ask("/docs/index.html").status == 410  # nothing says that a path is a file's name
+
+
+def test_nothing_that_a_list_makes_is_hidden_or_outside(place, serve):
+    write(place, ".html", b"hidden")
+    write(place, "a/.html", b"hidden")
+    write(place, "x/.env/y", b"hidden")
+    os.symlink("../secret.txt", os.path.join(place, "out.txt"))
+    server = serve("--try-files", "{path}.html {path}.txt x/{path}")
+    for target in ("/", "/a/", "/.env/y"):
+        assert server.ask(target).status == 404
+    response = server.ask("/out")
+    assert response.status == 403 and SECRET not in response.body
+    assert server.ask("/../secret").status in (400, 404)
+    assert server.ask("/%2e%2e/secret").status in (400, 404)
+
+
+def test_what_may_not_be_seen_ends_the_list(place, serve):
+    os.mkfifo(os.path.join(place, "pipe"))
+    write(place, "pipe.html", b"page")
+    assert serve("--clean-urls").ask("/pipe").status == 403
+
+
+# Pages of errors
+
+
+def test_error_pages(place, serve):
+    write(place, "404.html", b"<lost>")
+    write(place, ".errors/denied.html", raw.pattern(100 * KIB))
+    write(place, "bare/x", b"x")
+    server = serve("--error-pages", "404=/404.html 403=/.errors/denied.html")
+    tag = server.ask("/404.html").get("ETag")
+    for _ in range(2):
+        for fields in ((), (f"If-None-Match: {tag}",), ("If-None-Match: *",), ("Range: bytes=0-1",), ("If-Match: \"x\"",),
+                       ("If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT",), ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT",)):
+            response = server.ask("/missing", *fields)
+            assert (fields, response.status, response.body) == (fields, 404, b"<lost>")
+            assert response.get("Content-Type") == "text/html; charset=utf-8"
+            for name in ("ETag", "Last-Modified", "Accept-Ranges", "Content-Range"):
+                assert response.get(name) is None
+        head = server.ask("/missing", method="HEAD")
+        assert (head.status, head.get("Content-Length"), head.body) == (404, "6", b"")
+        assert server.ask("/.git/config").body == b"<lost>"
+        assert server.ask("/a%2Fb").body == b"<lost>"
+        denied = server.ask("/bare/")
+        assert (denied.status, denied.body) == (403, raw.pattern(100 * KIB))
+        assert server.ask("/404.html").status == 200  # by itself it is a file
+        assert server.ask("/.errors/denied.html").status == 404
+        assert server.ask("/404.html", "Range: bytes=10-").status == 416
+        assert server.ask("/404.html", "Range: bytes=10-").body != b"<lost>"
+    with server.connect() as connection:  # and the connection goes on
+        for _ in range(3):
+            assert connection.ask("GET", "/missing").body == b"<lost>"
+
+
+def test_an_error_page_that_is_missing(place, serve):
+    server = serve("--error-pages", "4xx=/sorry.html", "--revalidate-ms", "20")
+    for _ in range(3):
+        response = server.ask("/missing")
+        assert (response.status, response.body) == (404, b"404 Not Found\n")
+    assert server.ask("/sorry.html").status == 404
+    assert server.log().count("the page '/sorry.html' cannot be sent: no such file") == 1
+    write(place, "sorry.html", b"sorry")
+    assert server.ask("/missing").body == b"sorry"
+    replace(place, "sorry.html", b"sorry again")
+    eventually(lambda: server.ask("/missing").body == b"sorry again", "the page is new")
+    os.remove(os.path.join(place, "sorry.html"))
+    eventually(lambda: server.ask("/missing").body == b"404 Not Found\n", "the page is gone")
+    assert server.log().count("cannot be sent") == 2
+
+
+def test_a_single_status_goes_before_its_class(place, serve):
+    for name in ("one", "class"):
+        write(place, name + ".html", name.encode())
+    write(place, "bare/x")
+    server = serve("--error-pages", "404,410=/one.html 4xx=/class.html")
+    assert server.ask("/missing").body == b"one"
+    assert (server.ask("/bare/").status, server.ask("/bare/").body) == (403, b"class")
+
+
+def test_errors_of_lists_and_fallbacks_have_pages(place, serve):
+    write(place, "gone.html", b"gone")
+    write(place, "index.html", b"<app>")
+    server = serve("--try-files", "{path} =410", "--error-pages", "410=gone.html")
+    assert (server.ask("/x").status, server.ask("/x").body) == (410, b"gone")
+    server = serve("--spa", "--error-pages", "404=gone.html")
+    assert server.ask("/x").body == b"<app>"
+    response = server.ask("/x", "Accept: image/png")
+    assert (response.status, response.body, response.get("Vary")) == (404, b"gone", "Accept")
+
+
+def test_without_descriptors_an_error_is_a_line_of_text(place, serve):
+    write(place, "busy.html", b"busy")
+    server = serve("--error-pages", "503=/busy.html", descriptors=40)
+    first = server.connect()
+    assert first.ask("GET", "/missing").status == 404
+    crowd = [server.connect() for _ in range(48)]
+    eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 39, "its descriptors are used up")
+    answers = [first.ask("GET", f"/file{number}") for number in range(8)]
+    assert {answer.status for answer in answers} <= {404, 503}
+    assert {answer.body for answer in answers} <= {b"404 Not Found\n", b"503 Service Unavailable\n", b"busy"}
+    for connection in crowd:
+        connection.close()
+    first.close()
+
+
+# Links
+
+
+def make_links(place):
+    write(place, "real/file", b"inside")
+    os.symlink("real/file", os.path.join(place, "in"))
+    os.symlink("real", os.path.join(place, "folder"))
+    os.symlink("../secret.txt", os.path.join(place, "out"))
+    os.symlink(os.path.join(os.path.dirname(place), "secret.txt"), os.path.join(place, "absolute"))
+
+
+@pytest.mark.parametrize("policy, inside, outside", [(None, 200, 403), ("inside", 200, 403), ("none", 403, 403), ("all", 200, 200),
+                                                     ("owner", 200, 200)])
+def test_link_policies(place, serve, policy, inside, outside):
+    make_links(place)
+    server = serve(*(() if policy is None else ("--symlinks", policy)))
+    for _ in range(2):
+        assert server.ask("/real/file").body == b"inside"
+        assert server.ask("/in").status == server.ask("/folder/file").status == inside
+        assert server.ask("/out").status == server.ask("/absolute").status == outside
+        assert server.ask("/../secret.txt").status in (400, 404)
+    assert (SECRET == server.ask("/out").body) == (outside == 200)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_link_of_another_owner(place, serve):
+    make_links(place)
+    os.chown(os.path.join(place, "out"), 1, -1, follow_symlinks=False)
+    os.chown(os.path.join(place, "folder"), 1, -1, follow_symlinks=False)
+    server = serve("--symlinks", "owner", "--revalidate-ms", "20")
+    assert [server.ask(target).status for target in ("/out", "/folder/file", "/in")] == [403, 403, 200]
+    os.chown(os.path.join(place, "in"), 1, -1, follow_symlinks=False)
+    eventually(lambda: server.ask("/in").status == 403, "the new owner is noticed")
+
+
+# Options and keys
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--try-files", "{uri} =404"], "try_files: '{uri}' has a brace; the only word in braces is {path}"),
+    (["--try-files", "{path"], "try_files: '{path' has a brace; the only word in braces is {path}"),
+    (["--try-files", " "], "try_files: ' ' is an empty list"),
+    (["--try-files", "{path} =200"], "try_files: '=200' is no status; allowed are =400 to =599"),
+    (["--try-files", "=404 {path}"], "try_files: '{path}' is never tried: a status ends the list"),
+    (["--try-files", "{path} ../x"], "try_files: '../x' has '.' or '..' for a name; write the path it leads to"),
+    (["--try-files", "{path}/../x"], "try_files: '{path}/../x' has '.' or '..' for a name; write the path it leads to"),
+    (["--try-files", "{path} /docs/"], "try_files: '/docs/' is a folder, and a file is needed"),
+    (["--try-files", "x{path}/"], "try_files: 'x{path}/' is a folder, and a file is needed"),
+    (["--try-files", "{path} /.x"], "try_files: '/.x' is hidden, and hidden files are not served here"),
+    (["--try-files", "{path} " * 17], "try_files: '{path}' is one too many; a list has at most 16"),
+    (["--try-files", "{path}", "--spa"], "try_files says it all: it does not go with a fallback"),
+    (["--try-files", "{path}", "--clean-urls"], "try_files says it all: it does not go with clean_urls"),
+    (["--spa", "--index", ""], "spa: '' is a folder, and a file is needed"),
+    (["--fallback", "/"], "fallback: '/' is a folder, and a file is needed"),
+    (["--fallback", "/.app.html"], "fallback: '/.app.html' is hidden, and hidden files are not served here"),
+    (["--error-pages", "404"], "error_pages: '404' has no '='; write 404=/404.html"),
+    (["--error-pages", "200=/x"], "error_pages: '200' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "404,=/x"], "error_pages: '' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "6xx=/x"], "error_pages: '6xx' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "416=/x"], "error_pages: '416' is an answer to programs, and has no page"),
+    (["--error-pages", "404="], "error_pages: '' is a folder, and a file is needed"),
+    (["--error-pages", " ".join(f"{400 + i}=/{i}" for i in range(50) if i not in (5, 12, 16))],
+     "error_pages: '/35' is one file too many; 32 different ones may be named"),
+    (["--symlinks", "some"], "--symlinks: 'some' is not known; allowed are inside, all, none, owner"),
+])
+def test_options_that_cannot_be(place, flags, message):
+    done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags)
+    assert (done.returncode, done.stderr) == (1, f"uvhttp: {message}\n")
+
+
+def test_hidden_files_may_be_named_where_they_are_served(place, serve):
+    write(place, ".app.html", b"<app>")
+    server = serve("--hidden", "--fallback", "/.app.html")
+    assert server.ask("/route").body == b"<app>"
+
+
+def test_variables(place):
+    write(place, "index.html", b"<app>")
+    write(place, "404.html", b"<lost>")
+    server = Program("uvhttp", "serve", place, "-l", "127.0.0.1:0",
+                     environment={"UVHTTP_SPA": "on", "UVHTTP_ERROR_PAGES": "404=/404.html", "UVHTTP_SYMLINKS": "none"})
+    assert (server.ask("/a").body, server.ask("/a.png").body) == (b"<app>", b"<lost>")
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def run_site(tmp_path):
+    """run_site(routes): `uvhttp run` of a site with these routes, in the folder of `tmp_path`."""
+    running = []
+
+    def starter(routes):
+        path = tmp_path / "site.yaml"
+        path.write_text(yaml.dump({"listen": ["127.0.0.1:0"], "server": {"workers": 1}, "sites": [{"routes": routes}]}))
+        running.append(Program("uvhttp", "run", path))
+        return running[-1]
+
+    yield starter
+    for one in running:
+        assert one.stop() == 0, one.log()
+
+
+def test_aliases(tmp_path, run_site):
+    write(tmp_path, "site/index.html", b"<site>")
+    write(tmp_path, "brand/icons/my icon{1}.ico", b"icon")
+    write(tmp_path, "data/w3/images/top.gif", b"gif")
+    server = run_site([
+        {"path": "/", "static": "site"},
+        {"path": "/favicon.ico", "static": "brand/icons", "file": "my icon{1}.ico", "prewarm": ["/favicon.ico"]},
+        {"path": "/always/", "static": "brand", "file": "/icons/my icon{1}.ico"},
+        {"path": "/gone", "static": "site", "file": "gone.txt"},
+        {"path": "/i/", "static": "data/w3/images"},
+    ])
+    for _ in range(2):
+        icon = server.ask("/favicon.ico?x")
+        assert (icon.status, icon.body, icon.get("Content-Type")[:6]) == (200, b"icon", "image/")
+        assert server.ask("/favicon.ico", "Range: bytes=1-2").body == b"co"
+        assert server.ask("/favicon.ico", f"If-None-Match: {icon.get('ETag')}").status == 304
+        assert server.ask("/always/one").body == server.ask("/always/a/b.html").body == b"icon"
+        assert server.ask("/i/top.gif").body == b"gif"
+        assert server.ask("/gone").status == 404
+        assert server.ask("/").body == b"<site>"
+
+
+def test_several_roots(tmp_path, run_site):
+    write(tmp_path, "custom/style.css", b"custom")
+    write(tmp_path, "custom/docs/own.html", b"own")
+    write(tmp_path, "theme/style.css", b"theme")
+    write(tmp_path, "theme/docs/index.html", b"docs")
+    write(tmp_path, "base/index.html", b"base")
+    write(tmp_path, "base/docs/own.html", b"never")
+    server = run_site([{"path": "/", "static": "custom", "more_roots": ["theme", "base"], "revalidate_ms": 20, "clean_urls": True}])
+    assert server.ask("/style.css").body == b"custom"
+    assert server.ask("/docs/").body == b"docs"
+    assert server.ask("/docs/own").body == b"own"
+    assert server.ask("/docs").status == 301
+    assert server.ask("/").body == b"base"
+    assert server.ask("/missing").status == 404
+    os.remove(tmp_path / "custom/style.css")
+    eventually(lambda: server.ask("/style.css").body == b"theme", "the next root has it")
+    write(tmp_path, "custom/style.css", b"again")
+    eventually(lambda: server.ask("/style.css").body == b"again", "the first root goes before")
+
+
+def test_what_is_printed_loads_again(tmp_path, place):
+    flags = ["--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html", "--symlinks", "owner"]
+    printed = run("uvhttp", "serve", place, *flags, "--print-config").stdout
+    route = yaml.safe_load(printed)["sites"][0]["routes"][0]
+    assert route["clean_urls"] is True and route["spa"] is False and route["symlinks"] == "owner"
+    assert route["error_pages"] == "404=/x.html 5xx=/y.html" and "try_files" not in route
+    path = tmp_path / "site.yaml"
+    path.write_text(printed)
+    assert run("uvhttp", "run", path, "--print-config").stdout == printed
+    path.write_text(yaml.dump({"sites": [{"routes": [{"path": "/x", "static": place, "file": "a: b", "more_roots": [str(tmp_path)],
+                                                      "try_files": "{path}"}]}]}))
+    again = yaml.safe_load(run("uvhttp", "run", path, "--print-config").stdout)["sites"][0]["routes"][0]
+    assert (again["file"], again["more_roots"], again["try_files"]) == ("a: b", [str(tmp_path)], "{path}")
+
+
+@pytest.mark.parametrize("route, message", [
+    ("static: ., try_files: '{x}'", "1:37: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
+    ("static: ., file: x, spa: true", "1:37: file is served for every path: it does not go with a fallback"),
+    ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
+    ("static: ., more_roots: [nowhere]", "1:53: the folder '{folder}/nowhere' does not exist"),
+    ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
+    ("static: ., more_roots: ['']", "1:53: more_roots has a folder without a name"),
+    ("redirect: /x, file: y", "1:43: 'file' belongs to 'static'"),
+])
+def test_keys_that_cannot_be(tmp_path, route, message):
+    path = tmp_path / "site.yaml"
+    path.write_text("sites: [{routes: [{path: /, " + route + "}]}]\n")
+    done = run("uvhttp", "check", path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == f"{path}:" + message.format(folder=tmp_path)
