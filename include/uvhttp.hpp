@@ -14,14 +14,17 @@
  *     }
  *
  * Where to read on: server.hpp (life of a server, configuration), router.hpp (routes, groups, middleware), request.hpp, response.hpp, stream.hpp
- * (upgrades), modules.hpp (files, limits, logs, signed cookies), result.hpp (errors), parser.hpp (the parser alone). What a call does in detail
- * stands in the C header of the same name; docs/cpp.md is a tour.
+ * (upgrades), uploads.hpp (bodies that go to files), middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed cookies),
+ * event_hub.hpp (one event for many browsers), result.hpp (errors), parser.hpp (the parser alone). What a call does in detail stands in the C header of the same
+ * name; docs/cpp.md is a tour.
  *
  * A program that uses nothing but parser.hpp links uvhttp_parser, any other one uvhttp. Exceptions and RTTI may be switched off
  * (-fno-exceptions, -fno-rtti), for all files of a program alike. */
 #ifndef UVHTTP_HPP
 #define UVHTTP_HPP
 
+#include <uvhttp/event_hub.hpp>
+#include <uvhttp/middleware.hpp>
 #include <uvhttp/modules.hpp>
 #include <uvhttp/parser.hpp>
 #include <uvhttp/request.hpp>
@@ -30,5 +33,6 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/server.hpp>
 #include <uvhttp/stream.hpp>
+#include <uvhttp/uploads.hpp>
 
 #endif

@@ -46,8 +46,8 @@ typedef enum uvhttp_auth_verdict {
 typedef int (*uvhttp_auth_check_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                     const uvhttp_credentials_t *credentials, void *arg);
 
-/* Somebody who is known. */
-typedef struct uvhttp_auth_user {
+/* Somebody who is known. (The struct is called otherwise than the function below, which would hide it in C++.) */
+typedef struct uvhttp_auth_user_row {
     const char *name;     /* without colon and control characters */
     const char *password; /* as it is */
 } uvhttp_auth_user_t;

@@ -170,7 +170,7 @@ public:
 private:
     uvhttp_server_t *server_ = nullptr;
     Result error_;
-    char where_[192] = "";
+    char where_[256] = "";
 };
 
 /* Frees what one of the C functions has made. */

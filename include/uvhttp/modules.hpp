@@ -1,4 +1,4 @@
-/* What comes along with the server, as objects: files, limits for clients, the access log, signed cookies, entity tags.
+/* What comes along with the server, as objects: files, the access log, signed cookies; the middlewares stand in middleware.hpp.
  *
  * Each is made from a struct of options, in which what is left out has its default; the C header of the same name explains them. An object that could
  * not be made says so itself (error()), and to the server it is used with, whose set-up then fails. All but Server::files have to outlive the servers that
@@ -17,18 +17,20 @@
 #include <utility>
 
 #include <uvhttp/access_log.h>
-#include <uvhttp/body_etag.h>
 #include <uvhttp/callback.hpp>
-#include <uvhttp/rate_limit.h>
+#include <uvhttp/middleware.hpp>
 #include <uvhttp/router.hpp>
 #include <uvhttp/signed_cookie.h>
-#include <uvhttp/size_limit.h>
 #include <uvhttp/static.h>
 
 namespace uvhttp
 {
 
-/* A folder (static.h). */
+using FileStats = uvhttp_static_stats_t;
+using Prewarmed = uvhttp_static_prewarmed_t;
+using FileRule = uvhttp_static_rule_t;
+
+/* A folder (static.h). Lists are read while the folder is opened. */
 struct FileOptions {
     std::string_view root = {};
     std::string_view index = {}; /* names, separated by spaces; left out: "index.html"; "": none */
@@ -38,15 +40,28 @@ struct FileOptions {
     std::size_t cacheEntries = 0;
     std::size_t memoryFileSize = 0;
     std::size_t revalidateMs = 0;
+    bool precompressed = false;
+    bool compress = false;
+    std::size_t compressMinSize = 0;
+    std::size_t compressMaxSize = 0;
+    std::size_t gzipLevel = 0;
+    std::size_t brotliLevel = 0;
+    std::size_t zstdLevel = 0;
+    std::size_t cacheDescriptors = 0;
+    std::size_t negativeMs = 0; /* UVHTTP_STATIC_NEVER: not at all */
+    bool watch = false;
+    std::span<const char *const> types = {}; /* "md=text/markdown" */
+    std::string_view defaultType = {};
+    std::span<const FileRule> rules = {}; /* {"*.css", "Cache-Control", "max-age=600"} */
+    bool immutableAssets = false;
+    std::size_t rateLimit = 0; /* bytes per second of each response */
+    std::size_t rateBurst = 0;
     bool uploads = false;
     bool uploadOverwrite = false;
     bool uploadFolders = false;
     bool uploadSync = false;
     std::size_t uploadMaxSize = 0;
-    std::size_t cacheDescriptors = 0;
-    std::size_t negativeMs = 0; /* UVHTTP_STATIC_NEVER: not at all */
-    bool watch = false;
-    const char *const *moreRoots = nullptr;
+    const char *const *moreRoots = nullptr; /* up to a NULL */
     std::string_view file = {};
     bool cleanUrls = false;
     bool spa = false;
@@ -54,45 +69,80 @@ struct FileOptions {
     std::string_view tryFiles = {};
     std::string_view errorPages = {};
     uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
+    std::size_t listingMax = 0;
+    bool archive = false;
+    std::size_t archiveEntries = 0;
+    std::size_t archiveSize = 0;
 
-    /* Calls `call` with the options as C has them. */
-    template <class Call> int with(Call call) const noexcept
+    /* Calls `call` with the options as C has them; what is wrong with them comes to `message`. */
+    template <class Call> int with(Call call, char *message, std::size_t size) const noexcept
     {
-        const Text folder(root), names(index);
-        const Text one(file), missing(fallback), list(tryFiles), pages(errorPages);
-        const int error = detail::errorOf(folder, names, one, missing, list, pages);
-        if (error != 0)
-            return error;
+        const detail::Option folder(root), names(index), type(defaultType);
+        const detail::Option one(file), missing(fallback), list(tryFiles), pages(errorPages);
+        const int unfit = detail::errorOf(folder, names, type, one, missing, list, pages);
+        if (unfit != 0)
+            return unfit;
         uvhttp_static_config_t raw = {};
         raw.root = folder.c_str();
-        raw.index = index.data() == nullptr ? nullptr : names.c_str();
+        raw.index = names.c_str();
         raw.listing = listing;
         raw.hidden = hidden;
         raw.cache_memory = cacheMemory;
         raw.cache_entries = cacheEntries;
         raw.memory_file_size = memoryFileSize;
         raw.revalidate_ms = revalidateMs;
+        raw.precompressed = precompressed;
+        raw.compress = compress;
+        raw.compress_min_size = compressMinSize;
+        raw.compress_max_size = compressMaxSize;
+        raw.gzip_level = gzipLevel;
+        raw.brotli_level = brotliLevel;
+        raw.zstd_level = zstdLevel;
+        raw.cache_descriptors = cacheDescriptors;
+        raw.negative_ms = negativeMs;
+        raw.watch = watch;
+        raw.types = types.data();
+        raw.type_count = types.size();
+        raw.default_type = type.c_str();
+        raw.rules = rules.data();
+        raw.rule_count = rules.size();
+        raw.immutable_assets = immutableAssets;
+        raw.rate_limit = rateLimit;
+        raw.rate_burst = rateBurst;
         raw.uploads = uploads;
         raw.upload_overwrite = uploadOverwrite;
         raw.upload_folders = uploadFolders;
         raw.upload_sync = uploadSync;
         raw.upload_max_size = uploadMaxSize;
-        raw.cache_descriptors = cacheDescriptors;
-        raw.negative_ms = negativeMs;
-        raw.watch = watch;
         raw.more_roots = moreRoots;
-        raw.file = file.data() == nullptr ? nullptr : one.c_str();
+        raw.file = one.c_str();
         raw.clean_urls = cleanUrls;
         raw.spa = spa;
-        raw.fallback = fallback.data() == nullptr ? nullptr : missing.c_str();
-        raw.try_files = tryFiles.data() == nullptr ? nullptr : list.c_str();
-        raw.error_pages = errorPages.data() == nullptr ? nullptr : pages.c_str();
+        raw.fallback = missing.c_str();
+        raw.try_files = list.c_str();
+        raw.error_pages = pages.c_str();
         raw.symlinks = symlinks;
-        return call(raw);
+        raw.listing_max = listingMax;
+        raw.archive = archive;
+        raw.archive_entries = archiveEntries;
+        raw.archive_size = archiveSize;
+        const int error = call(raw);
+        if (error == UVHTTP_ECONFIG)
+            (void)uvhttp_static_check(&raw, message, size);
+        return error;
     }
 };
 
-/* A folder as a handler, for groups and hosts: its file is what "*" stands for in the pattern. Server::files is shorter, where that does. */
+/* Which files are loaded before the server runs; left out: all that fit (static.h). */
+struct PrewarmOptions {
+    std::string_view folder = {};
+    std::span<const char *const> patterns = {};
+    std::size_t mostBytes = 0;
+    std::size_t mostEntries = 0;
+};
+
+/* A folder as a handler, for groups and hosts: its file is what "*" stands for in the pattern. server.files(prefix, files) adds the usual routes, and
+ * server.files(prefix, options) does without such an object. It serves one server. */
 class Files
 {
 public:
@@ -100,13 +150,20 @@ public:
     {
         uvhttp_static_t *files = nullptr;
         error_ =
-            options.with([&](const uvhttp_static_config_t &raw) { return uvhttp_static_open(&files, &raw); });
+            options.with([&](const uvhttp_static_config_t &raw) { return uvhttp_static_open(&files, &raw); },
+                         message_, sizeof message_);
         files_.reset(files);
     }
     Result error() const noexcept { return error_; }
+    /* Names the type or rule that is wrong; "" when none is. */
+    const char *message() const noexcept { return message_; }
     uvhttp_static_t *native() const noexcept { return files_.get(); }
     operator Native() const && = delete; /* it has to outlive the server */
-    operator Native() const &noexcept { return {uvhttp_static_handle_request, native(), error_, "files"}; }
+    operator Native() const &noexcept { return as(uvhttp_static_handle_request); }
+    /* The handler of uploads, for routes with `.stream` and the methods PUT and POST; behind a middleware that asks who it is. */
+    Native uploads() const && = delete;
+    Native uploads() const &noexcept { return as(uvhttp_static_handle_upload); }
+
     /* Loads a file into the cache now; before the server runs. */
     Result prewarm(const Text &path) const noexcept
     {
@@ -114,125 +171,62 @@ public:
             return error_ ? error_ : Result(path.error());
         return uvhttp_static_prewarm_cache(native(), path.c_str());
     }
+    /* The same for the files of a folder. `found` may be NULL. */
+    Result prewarm(const PrewarmOptions &options, Prewarmed *found = nullptr) const noexcept
+    {
+        return prewarmFolder(options, found, nullptr, nullptr);
+    }
+    /* `progress` gets a const Prewarmed & and a std::string_view, the path, for each file that was loaded; false ends the loading. */
+    template <class F>
+    Result prewarm(const PrewarmOptions &options, Prewarmed *found, F &&progress) const noexcept
+    {
+        auto call = [&progress](const Prewarmed &soFar, std::string_view path) -> bool {
+            return progress(soFar, path);
+        };
+        return prewarmFolder(
+            options, found,
+            [](const Prewarmed *soFar, const char *path, void *arg) noexcept {
+                bool goOn = false;
+                return detail::swallow([&] { goOn = detail::stored<decltype(call)>(arg)(*soFar, path); }) &&
+                       goOn;
+            },
+            &call);
+    }
+
+    /* Of all workers; all 0 after an error. Any thread. */
+    FileStats readStats() const noexcept
+    {
+        FileStats stats = {};
+        (void)uvhttp_static_read_stats(native(), &stats);
+        return stats;
+    }
 
 private:
+    Native as(uvhttp_handler_cb handler) const noexcept
+    {
+        return {handler, native(), error_, message_[0] != '\0' ? message_ : "files"};
+    }
+    Result prewarmFolder(const PrewarmOptions &options, Prewarmed *found,
+                         bool (*progress)(const Prewarmed *, const char *, void *), void *arg) const noexcept
+    {
+        const detail::Option folder(options.folder);
+        if (error_ || folder.error() != 0)
+            return error_ ? error_ : Result(folder.error());
+        uvhttp_static_prewarm_options_t raw = {};
+        raw.folder = folder.c_str();
+        raw.patterns = options.patterns.data();
+        raw.pattern_count = options.patterns.size();
+        raw.most_bytes = options.mostBytes;
+        raw.most_entries = options.mostEntries;
+        raw.progress = progress;
+        raw.arg = arg;
+        return uvhttp_static_prewarm_folder(native(), &raw, found);
+    }
+
     std::unique_ptr<uvhttp_static_t, detail::Freer<uvhttp_static_close>> files_;
     Result error_;
+    char message_[256] = "";
 };
-
-/* How many requests a client may make (rate_limit.h). */
-struct RateLimitOptions {
-    std::size_t requests = 0; /* required */
-    std::size_t seconds = 0;
-    std::size_t burst = 0;
-    bool global = false;
-    std::size_t maxClients = 0;
-    std::size_t ipv4Prefix = 0;
-    std::size_t ipv6Prefix = 0;
-    std::string_view name = {};
-    bool silent = false;
-};
-
-/* A middleware: server.use(limit). */
-class RateLimit
-{
-public:
-    explicit RateLimit(const RateLimitOptions &options) noexcept { make(options, nullptr, nullptr); }
-    /* `key` gets a Request and returns a std::string_view: whose bucket it is; with data() NULL that of the client's address. */
-    template <class F>
-    RateLimit(const RateLimitOptions &options, F &&key) : key_(nullptr, detail::destroy<std::decay_t<F>>)
-    {
-        using Kept = std::decay_t<F>;
-        Kept *kept = new (std::nothrow) Kept(std::forward<F>(key));
-        key_.reset(kept);
-        if (kept == nullptr) {
-            error_ = UVHTTP_ENOMEM;
-            return;
-        }
-        make(
-            options,
-            [](uvhttp_request_t *request, uvhttp_slice_t *to, void *arg) noexcept {
-                return detail::guard(uvhttp_request_response(request),
-                                     [&] { *to = toSlice(detail::stored<Kept>(arg)(Request(request))); });
-            },
-            kept);
-    }
-    /* The message names the option that is wrong. */
-    Result error() const noexcept { return error_; }
-    const char *message() const noexcept { return message_; }
-    uvhttp_rate_limit_t *native() const noexcept { return limit_.get(); }
-    operator Native() const && = delete; /* it has to outlive the server */
-    operator Native() const &noexcept
-    {
-        return {uvhttp_rate_limit_handle_request, native(), error_,
-                message_[0] != '\0' ? message_ : "rate limit"};
-    }
-
-private:
-    void make(const RateLimitOptions &options, uvhttp_rate_key_cb key, void *arg) noexcept
-    {
-        const Text name(options.name);
-        uvhttp_rate_limit_config_t raw = {};
-        raw.requests = options.requests;
-        raw.seconds = options.seconds;
-        raw.burst = options.burst;
-        raw.global = options.global;
-        raw.key = key;
-        raw.key_arg = arg;
-        raw.max_clients = options.maxClients;
-        raw.ipv4_prefix = options.ipv4Prefix;
-        raw.ipv6_prefix = options.ipv6Prefix;
-        raw.name = options.name.data() == nullptr ? nullptr : name.c_str();
-        raw.silent = options.silent;
-        uvhttp_rate_limit_t *limit = nullptr;
-        error_ =
-            name.error() != 0 ? name.error() : uvhttp_rate_limit_new(&limit, &raw, message_, sizeof message_);
-        limit_.reset(limit);
-    }
-
-    std::unique_ptr<void, void (*)(void *)> key_ = {nullptr, nullptr};
-    std::unique_ptr<uvhttp_rate_limit_t, detail::Freer<uvhttp_rate_limit_free>> limit_;
-    Result error_;
-    char message_[160] = "";
-};
-
-/* How large bodies may be (size_limit.h). A middleware. */
-struct SizeLimitOptions {
-    std::size_t maxRequestBody = 0;
-    std::size_t maxResponseBody = 0;
-};
-
-class SizeLimit
-{
-public:
-    explicit SizeLimit(const SizeLimitOptions &options) noexcept
-    {
-        const uvhttp_size_limit_config_t raw = {options.maxRequestBody, options.maxResponseBody, nullptr};
-        uvhttp_size_limit_t *limit = nullptr;
-        error_ = uvhttp_size_limit_new(&limit, &raw, message_, sizeof message_);
-        limit_.reset(limit);
-    }
-    Result error() const noexcept { return error_; }
-    const char *message() const noexcept { return message_; }
-    uvhttp_size_limit_t *native() const noexcept { return limit_.get(); }
-    operator Native() const && = delete; /* it has to outlive the server */
-    operator Native() const &noexcept
-    {
-        return {uvhttp_size_limit_handle_request, native(), error_,
-                message_[0] != '\0' ? message_ : "size limit"};
-    }
-
-private:
-    std::unique_ptr<uvhttp_size_limit_t, detail::Freer<uvhttp_size_limit_free>> limit_;
-    Result error_;
-    char message_[160] = "";
-};
-
-/* A middleware: entity tags for answers that are made anew each time (body_etag.h). */
-inline Native bodyEtags() noexcept
-{
-    return {uvhttp_body_etag_handle_request, nullptr};
-}
 
 /* The access log (access_log.h): server.onFinished(log). */
 struct AccessLogOptions {
@@ -296,35 +290,26 @@ private:
 };
 
 /* Signs cookies (signed_cookie.h): Response::setSignedCookie, Request::signedCookie. */
-class CookieSigner
+class CookieSigner : public detail::Made<uvhttp_cookie_signer_t, uvhttp_cookie_signer_free>
 {
 public:
-    /* Keys of 32 to 1,024 random bytes; the first one signs, all verify. */
+    /* Keys of 32 to 1,024 random bytes; the first one signs, all verify. Without it, signing and verifying give error(). */
     explicit CookieSigner(std::initializer_list<std::string_view> keys) noexcept
     {
         uvhttp_slice_t slices[16];
         std::size_t count = 0;
         for (std::string_view key : keys) {
             if (count == std::size(slices)) {
-                error_ = UVHTTP_ECONFIG;
+                fine(UVHTTP_ECONFIG);
                 return;
             }
             slices[count++] = toSlice(key);
         }
-        const uvhttp_cookie_signer_config_t raw = {slices, count, nullptr};
-        uvhttp_cookie_signer_t *signer = nullptr;
-        error_ = uvhttp_cookie_signer_new(&signer, &raw, message_, sizeof message_);
-        signer_.reset(signer);
+        uvhttp_cookie_signer_config_t raw = {};
+        raw.keys = slices;
+        raw.key_count = count;
+        make(uvhttp_cookie_signer_new, raw);
     }
-    Result error() const noexcept { return error_; }
-    const char *message() const noexcept { return message_; }
-    /* NULL after an error; signing and verifying then give that error. */
-    const uvhttp_cookie_signer_t *native() const noexcept { return signer_.get(); }
-
-private:
-    std::unique_ptr<uvhttp_cookie_signer_t, detail::Freer<uvhttp_cookie_signer_free>> signer_;
-    Result error_;
-    char message_[160] = "";
 };
 
 inline Result Response::setSignedCookie(const CookieSigner &signer, const Cookie &cookie) const noexcept

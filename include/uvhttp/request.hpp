@@ -8,15 +8,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include <uvhttp/auth.h>
 #include <uvhttp/callback.hpp>
+#include <uvhttp/embedding.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/parser.hpp>
 #include <uvhttp/request.h>
+#include <uvhttp/request_id.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/uploads.hpp>
 
 namespace uvhttp
 {
@@ -174,6 +180,32 @@ private:
     int status_ = 0;
 };
 
+namespace detail
+{
+
+/* What Request::attachToConnection makes; the type is asked before it is believed. */
+struct ConnectionData {
+    const void *type;
+};
+
+template <class T> struct ConnectionDataOf : ConnectionData {
+    template <class... From>
+    explicit ConnectionDataOf(From &&...from)
+        : ConnectionData{&KeyOf<T>::address}, object(construct(std::forward<From>(from)...))
+    {
+    }
+    template <class... From> static T construct(From &&...from)
+    {
+        if constexpr (std::is_constructible_v<T, From...>)
+            return T(std::forward<From>(from)...);
+        else
+            return T{std::forward<From>(from)...};
+    }
+    T object;
+};
+
+} // namespace detail
+
 class CookieSigner;
 
 class Request
@@ -250,10 +282,41 @@ public:
 
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
     std::string_view clientAddress() const noexcept { return uvhttp_request_client_address(request_); }
+    /* Who is at the other end of the connection; "http" or "https"; the host that was asked for: with proxies in front (Server::trustProxies). */
+    std::string_view peerAddress() const noexcept { return uvhttp_request_peer_address(request_); }
+    std::string_view scheme() const noexcept { return uvhttp_request_scheme(request_); }
+    std::string_view host() const noexcept { return uvhttp_request_host(request_); }
     bool offersUpgrade(const Text &protocol) const noexcept
     {
         return protocol.error() == 0 && uvhttp_request_offers_upgrade(request_, protocol.c_str());
     }
+
+    /* Who it is, behind Auth; and for checks of Bearer tokens to say so. */
+    std::optional<std::string_view> user() const noexcept { return optional(uvhttp_auth_user(request_)); }
+    Result setUser(const Text &name) const noexcept
+    {
+        return name.error() != 0 ? name.error() : uvhttp_auth_set_user(request_, name.c_str());
+    }
+    /* Its name, behind RequestIds. */
+    std::optional<std::string_view> id() const noexcept { return optional(uvhttp_request_id(request_)); }
+
+    /* The number of its worker, for Server::postTo; and that worker's loop, for timers. */
+    std::size_t worker() const noexcept { return uvhttp_request_worker(request_); }
+    uv_loop_s *loop() const noexcept { return uvhttp_request_loop(request_); }
+    /* Counts a look into a cache of yours in Stats. */
+    void countCache(bool hit) const noexcept { uvhttp_request_count_cache(request_, hit); }
+
+    /* Takes the body to a file (upload.h), in a route with `.stream`. `done` gets a const Upload &, in front of it a Response if it wants one, and returns what
+     * a handler does; without it the client is answered 201 or 204. A parameter of the route may be the name as it is. */
+    Result uploadToFile(const Text &folder, const Text &name,
+                        const UploadOptions &options = {}) const noexcept
+    {
+        return upload(folder, name, options, nullptr, nullptr);
+    }
+    template <class F>
+    Result uploadToFile(const Text &folder, const Text &name, const UploadOptions &options, F &&done) const;
+    /* Takes a form with files (form_data.h), in a route with `.stream`: `done` gets a const FormData &, in front of it a Response if it wants one. */
+    template <class F> Result readForm(const FormOptions &options, F &&done) const;
 
     /* The value of a cookie that was signed: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, ... (signed_cookie.h). */
     struct Signed {
@@ -274,10 +337,53 @@ public:
         return static_cast<T *>(uvhttp_request_attached(request_, &detail::KeyOf<T>::address));
     }
 
+    /* The same for the connection and the requests that come on it later: one T, destroyed with the connection or when another takes its place; NULL also in
+     * a handler that blocks. Not together with uvhttp_request_set_connection_data. */
+    template <class T, class... From> T *attachToConnection(From &&...from) const
+    {
+        auto *data = new (std::nothrow) detail::ConnectionDataOf<T>(std::forward<From>(from)...);
+        if (data == nullptr)
+            return nullptr;
+        const int error = uvhttp_request_set_connection_data(
+            request_, static_cast<detail::ConnectionData *>(data), [](void *arg) noexcept {
+                delete static_cast<detail::ConnectionDataOf<T> *>(static_cast<detail::ConnectionData *>(arg));
+            });
+        if (error == 0)
+            return &data->object;
+        delete data;
+        return nullptr;
+    }
+    template <class T> T *attachedToConnection() const noexcept
+    {
+        auto *data = static_cast<detail::ConnectionData *>(uvhttp_request_connection_data(request_));
+        return data == nullptr || data->type != &detail::KeyOf<T>::address
+                   ? nullptr
+                   : &static_cast<detail::ConnectionDataOf<T> *>(data)->object;
+    }
+    /* No other connection of the server has it; 0 without memory. */
+    std::uint64_t connectionId() const noexcept { return uvhttp_request_connection_id(request_); }
+
     /* The response that answers this request. */
     Response response() const noexcept;
 
 private:
+    Result upload(const Text &folder, const Text &name, const UploadOptions &options, uvhttp_upload_cb done,
+                  void *arg) const noexcept
+    {
+        /* A name that is none, as one with a NUL inside, is the client's fault. */
+        if (folder.error() != 0 || name.error() == UVHTTP_ENOMEM)
+            return folder.error() != 0 ? folder.error() : name.error();
+        uvhttp_upload_options_t raw = {};
+        raw.max_size = options.maxSize;
+        raw.mode = options.mode;
+        raw.keep_existing = options.keepExisting;
+        raw.sync = options.sync;
+        return uvhttp_upload_to_file(request_, folder.c_str(), name.c_str(), &raw, done, arg);
+    }
+    static std::optional<std::string_view> optional(const char *text) noexcept
+    {
+        return text == nullptr ? std::nullopt : std::optional<std::string_view>(text);
+    }
     static std::optional<std::string_view> optional(uvhttp_slice_t slice) noexcept
     {
         return slice.base == nullptr ? std::nullopt : std::optional(toView(slice));

@@ -49,6 +49,39 @@ struct Event {
     std::string_view data = {};
     std::string_view comment = {};
     std::uint32_t retry = 0; /* milliseconds */
+
+    uvhttp_sse_event_t native() const noexcept
+    {
+        return {toSlice(id), toSlice(event), toSlice(data), toSlice(comment), retry};
+    }
+};
+
+/* A part of a body for Response::sendParts: bytes in memory, or some of an open regular file. */
+using BodyPart = uvhttp_part_t;
+
+inline BodyPart memoryPart(std::string_view bytes) noexcept
+{
+    return {bytes.data(), -1, 0, bytes.size()};
+}
+
+inline BodyPart filePart(int descriptor, std::uint64_t offset, std::uint64_t size) noexcept
+{
+    return {nullptr, descriptor, offset, size};
+}
+
+/* Where the bytes of a filter go (Response::filter). */
+class FilterOutput
+{
+public:
+    explicit FilterOutput(uvhttp_filter_output_t *output) noexcept : output_(output) {}
+    uvhttp_filter_output_t *native() const noexcept { return output_; }
+    Result append(std::string_view bytes) const noexcept
+    {
+        return uvhttp_filter_output_append(output_, bytes.data(), bytes.size());
+    }
+
+private:
+    uvhttp_filter_output_t *output_;
 };
 
 /* Fields encoded once and sent often. */
@@ -129,13 +162,28 @@ public:
     {
         if (type.error() != 0)
             return type.error();
-        void *memory = uvhttp_request_allocate(request().native(), sizeof body);
-        if (memory == nullptr)
-            return UVHTTP_ENOMEM;
-        auto *kept = ::new (memory) std::string(std::move(body));
-        return uvhttp_response_send_borrowed(
-            response_, status, type.c_str(), kept->data(), kept->size(),
-            [](void *arg) noexcept { std::destroy_at(static_cast<std::string *>(arg)); }, kept);
+        auto *kept = lend(std::move(body));
+        return kept == nullptr ? int{UVHTTP_ENOMEM}
+                               : uvhttp_response_send_borrowed(response_, status, type.c_str(), kept->data(),
+                                                               kept->size(), giveBack<std::string>, kept);
+    }
+    /* One body made of parts, one behind the other. What they refer to has to stay until they are sent: it outlives the server, or belongs to `keep`, which is moved
+     * into the exchange's memory and destroyed when it is not needed any more (so its bytes must not move with it: a std::vector, a std::unique_ptr). */
+    Result sendParts(int status, const Text &type, std::span<const BodyPart> parts) const noexcept
+    {
+        return type.error() != 0 ? type.error()
+                                 : uvhttp_response_send_parts(response_, status, type.c_str(), parts.data(),
+                                                              parts.size(), nullptr, nullptr);
+    }
+    template <class Keep>
+    Result sendParts(int status, const Text &type, std::span<const BodyPart> parts, Keep &&keep) const
+    {
+        if (type.error() != 0)
+            return type.error();
+        auto *kept = lend(std::forward<Keep>(keep));
+        return kept == nullptr ? int{UVHTTP_ENOMEM}
+                               : uvhttp_response_send_parts(response_, status, type.c_str(), parts.data(),
+                                                            parts.size(), giveBack<std::decay_t<Keep>>, kept);
     }
     /* Refers to the bytes, which must outlive the server: literals, tables. */
     Result sendStatic(int status, const Text &type, std::string_view body) const noexcept
@@ -184,6 +232,8 @@ public:
         return withTexts(uvhttp_response_add_trailer, name, value);
     }
     Result end() const noexcept { return uvhttp_response_end(response_); }
+    /* What filters (a compression) have kept so far leaves now. */
+    Result flush() const noexcept { return uvhttp_response_flush(response_); }
     std::size_t pending() const noexcept { return uvhttp_response_pending(response_); }
 
     /* Called after UVHTTP_EFULL, when everything has left. */
@@ -227,8 +277,7 @@ public:
     Result beginEvents() const noexcept { return uvhttp_response_begin_events(response_); }
     Result sendEvent(const Event &event) const noexcept
     {
-        const uvhttp_sse_event_t raw = {toSlice(event.id), toSlice(event.event), toSlice(event.data),
-                                        toSlice(event.comment), event.retry};
+        const uvhttp_sse_event_t raw = event.native();
         return uvhttp_response_send_event(response_, &raw);
     }
 
@@ -245,6 +294,13 @@ public:
 
     /* Lets a middleware that took its time go on. */
     Result proceed() const noexcept { return uvhttp_response_proceed(response_); }
+    /* The decision behind UVHTTP_AUTH_LATER. */
+    Result decideAuth(uvhttp_auth_verdict_t verdict) const noexcept
+    {
+        return uvhttp_auth_decide(response_, verdict);
+    }
+    /* Answers as if a handler had returned this failure. */
+    Result fail(Result error) const noexcept { return uvhttp_response_fail(response_, error.code()); }
 
     /* Goes over to another protocol; stream.hpp says what a handler of streams is. */
     template <class H> Result upgrade(const Text &protocol, H &&handler) const
@@ -282,6 +338,31 @@ public:
     {
         return uvhttp_response_replace_body(response_, body.data(), body.size());
     }
+    /* It goes out in pieces: in such a function, and behind it. */
+    bool inPieces() const noexcept { return uvhttp_response_in_pieces(response_); }
+    /* Has the pieces pass through a function that gets a uvhttp_filter_event_t, a std::string_view and a FilterOutput, in front a Response if it wants one. What it appends
+     * goes out instead. In a function given to onSend. */
+    template <class F> Result filter(F &&filter) const
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, Response, uvhttp_filter_event_t, std::string_view, FilterOutput>,
+                      "a filter takes a uvhttp_filter_event_t, a std::string_view and a FilterOutput");
+        Kept *kept = lend(std::forward<F>(filter));
+        return kept == nullptr
+                   ? int{UVHTTP_ENOMEM}
+                   : uvhttp_response_filter(
+                         response_,
+                         [](uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                            std::size_t size, uvhttp_filter_output_t *output, void *arg) noexcept {
+                             return detail::guard(response, [&] {
+                                 return detail::callWith(
+                                     detail::stored<Kept>(arg), Response(response), event,
+                                     std::string_view(static_cast<const char *>(data), size),
+                                     FilterOutput(output));
+                             });
+                         },
+                         giveBack<Kept>, kept);
+    }
     void limitBody(std::uint64_t most) const noexcept { uvhttp_response_limit_body(response_, most); }
     /* 0 lifts the limit; see uvhttp_response_limit_rate. */
     Result limitRate(std::uint64_t bytes_per_second, std::uint64_t burst = 0) const noexcept
@@ -303,6 +384,18 @@ private:
     template <class F> std::decay_t<F> *store(F &&from) const
     {
         return detail::storeInExchange<std::decay_t<F>>(request().native(), nullptr, std::forward<F>(from));
+    }
+    /* Memory of the exchange too, but destroyed by giveBack: for what C says when it does not need it any more. */
+    template <class F> std::decay_t<F> *lend(F &&from) const
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(alignof(Kept) <= alignof(std::max_align_t));
+        void *memory = uvhttp_request_allocate(request().native(), sizeof(Kept));
+        return memory == nullptr ? nullptr : ::new (memory) Kept(std::forward<F>(from));
+    }
+    template <class Kept> static void giveBack(void *arg) noexcept
+    {
+        std::destroy_at(static_cast<Kept *>(arg));
     }
     template <class Call> Result withTexts(Call call, const Text &name, const Text &value) const noexcept
     {
@@ -573,6 +666,55 @@ template <class F> Result Request::onBody(F &&take) const
                          });
                      },
                      kept);
+}
+
+template <class F>
+Result Request::uploadToFile(const Text &folder, const Text &name, const UploadOptions &options,
+                             F &&done) const
+{
+    using Kept = std::decay_t<F>;
+    static_assert(detail::takes<Kept, Response, const Upload &>, "it takes a const uvhttp::Upload &");
+    Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
+    if (kept == nullptr)
+        return UVHTTP_ENOMEM;
+    return upload(
+        folder, name, options,
+        [](uvhttp_request_t *, uvhttp_response_t *response, const uvhttp_upload_t *upload,
+           void *arg) noexcept {
+            return detail::guard(response, [&] {
+                return detail::callWith(detail::stored<Kept>(arg), Response(response),
+                                        Upload{upload->path, upload->size, upload->created});
+            });
+        },
+        kept);
+}
+
+template <class F> Result Request::readForm(const FormOptions &options, F &&done) const
+{
+    using Kept = std::decay_t<F>;
+    static_assert(detail::takes<Kept, Response, const FormData &>, "it takes a const uvhttp::FormData &");
+    const detail::Option folder(options.folder);
+    Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
+    if (kept == nullptr || folder.error() != 0)
+        return kept == nullptr ? int{UVHTTP_ENOMEM} : folder.error();
+    uvhttp_form_options_t raw = {};
+    raw.folder = folder.c_str();
+    raw.memory_part_size = options.memoryPartSize;
+    raw.memory_size = options.memorySize;
+    raw.max_size = options.maxSize;
+    raw.max_part_size = options.maxPartSize;
+    raw.max_parts = options.maxParts;
+    raw.max_header_size = options.maxHeaderSize;
+    raw.mode = options.mode;
+    return uvhttp_form_data_read(
+        request_, &raw,
+        [](uvhttp_request_t *, uvhttp_response_t *response, const uvhttp_form_data_t *form,
+           void *arg) noexcept {
+            return detail::guard(response, [&] {
+                return detail::callWith(detail::stored<Kept>(arg), Response(response), FormData(form));
+            });
+        },
+        kept);
 }
 
 inline Response Request::response() const noexcept

@@ -97,6 +97,19 @@ private:
 namespace detail
 {
 
+/* A text among options, NULL when it was left out. */
+class Option
+{
+public:
+    explicit Option(std::string_view text) noexcept : text_(text), given_(text.data() != nullptr) {}
+    const char *c_str() const noexcept { return given_ ? text_.c_str() : nullptr; }
+    int error() const noexcept { return text_.error(); }
+
+private:
+    Text text_;
+    bool given_;
+};
+
 /* The first failure of several texts. */
 template <class... Texts> int errorOf(const Texts &...texts) noexcept
 {

@@ -6,8 +6,12 @@
 #ifndef UVHTTP_SERVER_HPP
 #define UVHTTP_SERVER_HPP
 
+#include <cstddef>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
+#include <new>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -15,6 +19,7 @@
 #include <uvhttp/access_log.h>
 #include <uvhttp/callback.hpp>
 #include <uvhttp/config.h>
+#include <uvhttp/embedding.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/modules.hpp>
 #include <uvhttp/router.hpp>
@@ -118,13 +123,27 @@ public:
     Server &files(const Text &prefix, const FileOptions &options) noexcept
     {
         if (!setup_->error() && setup_->note(prefix.error(), "files")) {
-            const int error = options.with([&](const uvhttp_static_config_t &raw) {
-                return uvhttp_static_mount(native(), prefix.c_str(), &raw);
-            });
-            setup_->note(error, options.root);
+            char message[256] = "";
+            const int error = options.with(
+                [&](const uvhttp_static_config_t &raw) {
+                    return uvhttp_static_mount(native(), prefix.c_str(), &raw);
+                },
+                message, sizeof message);
+            setup_->note(error, message[0] != '\0' ? message : options.root);
         }
         return *this;
     }
+    /* The same with one that was opened before; it has to outlive the server. */
+    Server &files(const Text &prefix, const Files &files) noexcept
+    {
+        const Native given = files;
+        if (!setup_->error() && setup_->note(prefix.error(), "files") &&
+            setup_->note(given.error.code(), given.what))
+            setup_->note(uvhttp_static_mount_opened(native(), prefix.c_str(), files.native()), "files",
+                         prefix.c_str());
+        return *this;
+    }
+    Server &files(const Text &prefix, const Files &&files) = delete;
     /* Answers GET with the counters of this server for Prometheus. */
     Server &metrics(const Text &pattern)
     {
@@ -187,6 +206,42 @@ public:
             setup_->note(uvhttp_server_listen(native(), address.c_str(), port), where);
         return *this;
     }
+    /* On a unix socket: the permissions of its file, 0: what the umask leaves (embedding.h). */
+    Server &listenUnix(const Text &path, unsigned mode = 0) noexcept
+    {
+        if (!setup_->error() && setup_->note(path.error(), "listen"))
+            setup_->note(uvhttp_server_listen_unix(native(), path.c_str(), mode), "listen", path.c_str());
+        return *this;
+    }
+    /* On a socket that listens already, which is the server's from then on; after a failure it stays yours. */
+    Server &listenFd(int descriptor) noexcept
+    {
+        if (!setup_->error())
+            setup_->note(uvhttp_server_listen_fd(native(), descriptor), "descriptor");
+        return *this;
+    }
+    /* On those the process was started with, by systemd for instance: how many there are. */
+    std::size_t listenInherited() noexcept
+    {
+        std::size_t count = 0;
+        if (!setup_->error())
+            setup_->note(uvhttp_server_listen_inherited(native(), &count), "inherited sockets");
+        return count;
+    }
+    /* Believes what these proxies say of their clients: server.trustProxies({"10.0.0.0/8", "unix"}). */
+    Server &trustProxies(std::span<const char *const> prefixes,
+                         uvhttp_forwarding_t fields = UVHTTP_FORWARDING_X) noexcept
+    {
+        if (!setup_->error())
+            setup_->note(uvhttp_server_trust_proxies(native(), prefixes.data(), prefixes.size(), fields),
+                         "proxies");
+        return *this;
+    }
+    Server &trustProxies(std::initializer_list<const char *> prefixes,
+                         uvhttp_forwarding_t fields = UVHTTP_FORWARDING_X) noexcept
+    {
+        return trustProxies(std::span(prefixes.begin(), prefixes.size()), fields);
+    }
     /* SIGINT and SIGTERM stop the server, a second one at once. */
     Server &stopOnSignals() noexcept
     {
@@ -205,6 +260,34 @@ public:
     /* Any thread. */
     void stop() noexcept { uvhttp_server_stop(native()); }
 
+    /* Calls `function`, with the number of the worker if it takes one, on the thread of a worker: of Request::worker for an answer from a thread of yours. Any
+     * thread. It is moved to the heap, and destroyed behind the call on the worker's thread; after a failure at once, on this one. */
+    template <class F> Result postTo(std::size_t worker, F &&function) const
+    {
+        using Kept = std::decay_t<F>;
+        std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(function)));
+        return kept ? postTo(worker, kept) : Result(UVHTTP_ENOMEM);
+    }
+    /* The same with one that lies on the heap already, and stays the caller's after a failure: for what holds a Later, which no other thread may destroy. */
+    template <class F> Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
+    {
+        static_assert(detail::takes<F, std::size_t>, "it takes nothing, or the number of the worker");
+        if (!function)
+            return UVHTTP_EINVAL;
+        F *const given = function.release(); /* it may run, and be gone, before the call returns */
+        const int error = uvhttp_server_post(
+            native(), worker,
+            [](uvhttp_server_t *, std::size_t number, void *arg) noexcept {
+                const std::unique_ptr<F> run(static_cast<F *>(arg));
+                detail::swallow([&] { detail::callWith(*run, number); });
+            },
+            given);
+        if (error != 0)
+            function.reset(given);
+        return error;
+    }
+    std::size_t workerCount() const noexcept { return uvhttp_server_worker_count(native()); }
+
     /* The port of the first listener, 0 before; the loop; the counters, refreshed, all 0 without a server. */
     int port() noexcept { return uvhttp_server_port(native()); }
     uv_loop_s *loop() noexcept { return uvhttp_server_loop(native()); }
@@ -213,6 +296,19 @@ public:
         static constexpr Stats none = {};
         const Stats *found = uvhttp_server_stats(native());
         return found == nullptr ? none : *found;
+    }
+    /* The same as a copy, of all workers or of one, for any thread; all 0 where there is none. */
+    Stats readStats() const noexcept
+    {
+        Stats stats = {};
+        (void)uvhttp_server_read_stats(native(), &stats);
+        return stats;
+    }
+    Stats workerStats(std::size_t worker) const noexcept
+    {
+        Stats stats = {};
+        (void)uvhttp_server_worker_stats(native(), worker, &stats);
+        return stats;
     }
 
 private:

@@ -89,18 +89,22 @@ public:
         (void)handler.release();
         if constexpr (requires(H & h, Stream s) { h.opened(s); }) {
             if (!self->closed_)
-                self->run(stream, [&] { self->handler_.opened(Stream(stream)); });
+                self->call(stream, [&] { self->handler_.opened(Stream(stream)); });
         }
         self->leave();
         return 0;
     }
 
 private:
-    template <class Call> void run(uvhttp_stream_t *stream, Call call) noexcept
+    template <class Call> void call(uvhttp_stream_t *stream, Call function) noexcept
+    {
+        if (!swallow(function) && !closed_)
+            uvhttp_stream_close(stream);
+    }
+    template <class Call> void run(uvhttp_stream_t *stream, Call function) noexcept
     {
         running_++;
-        if (!swallow(call) && !closed_)
-            uvhttp_stream_close(stream);
+        call(stream, function);
         leave();
     }
     void leave() noexcept

@@ -356,11 +356,27 @@ def test_pitfalls_without_their_test_are_refused(project, name, text, words):
     assert_refused(project, "pitfalls", name, text, *words)
 
 
+def test_options_of_cpp_have_every_field(project):
+    write(project, "include/uvhttp/thing.h",
+          "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    int (*call)(int, void *);\n"
+          "    const char *const *list;\n    const uvhttp_allocator_t *allocator;\n} uvhttp_thing_t;\n")
+    all_set = "    uvhttp_thing_t raw = {};\n    raw.name = n;\n    raw.low = raw.high = 1;\n    raw.call = c;\n    raw.list = l;\n"
+    write(project, "include/uvhttp/thing.hpp", f"inline void f()\n{{\n{all_set}}}\n")
+    # What another function sets does not count.
+    one_less = all_set.replace("    raw.call = c;\n", "")
+    assert_refused(project, "hpp", "include/uvhttp/thing.hpp",
+                   f"inline void f()\n{{\n{one_less}}}\ninline void g()\n{{\n{all_set}}}\n", "thing.hpp:3: uvhttp_thing_t.call is not set")
+
+
+def test_options_of_cpp_are_of_a_public_struct(project):
+    assert_refused(project, "hpp", "include/uvhttp/thing.hpp", "    uvhttp_gone_t raw = {};\n", "uvhttp_gone_t")
+
+
 def test_every_check_has_a_test_here():
     names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
     assert names == {"layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols",
                      "pitfalls",
-                      "reference"}  # in test_reference.py
+                     "hpp", "reference"}  # in test_reference.py
 
 
 def test_check_fails_when_one_check_fails(project):

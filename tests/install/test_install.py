@@ -515,5 +515,13 @@ def test_page_cpp(program_of_page):
     assert ask("/count", b"x" * 70000)[2] == b"70000"
     assert ask("/ones")[2] == b"1" * 100000
     assert ask("/sum?of=1,2,39")[2] == b"15"
+    assert ask("/office/who")[0] == 401
+    assert ask("/office/who", Authorization="Bearer secret")[2] == b"ada"
+    assert ask("/framed", Origin="https://app.example.com")[2] == b"---\nbetween two lines\n---\n"
+    assert ask("/framed", Origin="https://app.example.com")[1]["Access-Control-Allow-Origin"] == "https://app.example.com"
+    assert ask("/posted")[2] == b"42"
+    assert ask("/visits")[2] == b"1"
+    assert ask("/news", b"x")[0] == 204
+    assert ask("/photos", b"x")[0] == 415
     status, fields, _ = ask("/reverse")
     assert (status, fields["Upgrade"]) == (426, "reverse")

@@ -8,14 +8,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <optional>
 #include <ranges>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/socket.h>
 
 #include <uv.h>
 
@@ -1140,11 +1145,576 @@ static void test_modules(void **)
     assert_true(bool(uvhttp::CookieSigner({"short"}).error()));
 }
 
+/* ---- middleware ---- */
+
+static const char authorize_ada[] = "Authorization: Basic YWRhOmVuZ2luZQ==\r\n"; /* ada:engine */
+
+static void test_cors_and_fields_for_browsers(void **)
+{
+    int alive = 0;
+    {
+        const uvhttp::Cors cors({.origins = "https://a.example", .credentials = true, .methods = "GET, PUT"},
+                                [guest = Guest(alive)](Request req, std::string_view origin) {
+                                    if (origin == "https://throws.example")
+                                        throw std::runtime_error("no");
+                                    return req.path() == "/" && origin == "https://b.example";
+                                });
+        const uvhttp::SecurityHeaders careful({.frameOptions = "", .referrerPolicy = "no-referrer"});
+        const uvhttp::RequestIds ids({.header = "X-Id", .trusted = true});
+        Stage stage;
+        std::string seen;
+        stage.server->use(ids).use(careful).use(cors).get("/", [&seen](Request req, Response res) {
+            seen = req.id().value_or("none");
+            return res.sendText(200, "x");
+        });
+        stage.listen();
+        const Answer known = stage.ask("/", "Origin: https://a.example\r\nX-Id: abc-1\r\n");
+        assert_true(holds(known.head, "\r\nAccess-Control-Allow-Origin: https://a.example\r\n"));
+        assert_true(holds(known.head, "\r\nX-Id: abc-1\r\n") && seen == "abc-1");
+        assert_true(holds(known.head, "\r\nReferrer-Policy: no-referrer\r\n"));
+        assert_true(holds(known.head, "\r\nX-Content-Type-Options: nosniff\r\n"));
+        assert_false(holds(known.head, "X-Frame-Options"));
+        assert_true(holds(stage.ask("/", "Origin: https://b.example\r\n").head, "Allow-Origin: https://b."));
+        assert_false(holds(stage.ask("/", "Origin: https://c.example\r\n").head, "Allow-Origin"));
+        assert_false(holds(stage.ask("/", "Origin: https://throws.example\r\n").head, "Allow-Origin"));
+        assert_true(holds(stage.errors, "exception: no"));
+        assert_int_equal(alive, 1);
+    }
+    assert_int_equal(alive, 0);
+}
+
+static void test_who_may_come_in(void **)
+{
+    static constexpr uvhttp_auth_user_t users[] = {
+        {"ada", "engine"}
+    };
+    static constexpr uvhttp_hashed_user_t hashed[] = {
+        {"ada", "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA"}
+    };
+    int alive = 0;
+    {
+        const uvhttp::Auth table({.realm = "r", .users = users});
+        const uvhttp::Auth both(
+            {.scope = "s"},
+            uvhttp::Basic{[guest = Guest(alive)](Response res, std::string_view user, std::string_view word) {
+                if (user == "throws")
+                    throw std::bad_alloc();
+                assert_non_null(res.native());
+                return user == "ada" && word == "engine";
+            }},
+            uvhttp::Bearer{[guest = Guest(alive)](Response res, std::string_view token) -> Result {
+                if (token == "later") {
+                    Result error =
+                        res.defer([] { return 7; },
+                                  [](Response out, int) {
+                                      Result failure = out.request().setUser("late");
+                                      return failure ? failure : out.decideAuth(UVHTTP_AUTH_ACCEPT);
+                                  });
+                    return error ? error : UVHTTP_AUTH_LATER;
+                }
+                return token == "known" ? UVHTTP_AUTH_FORBID : UVHTTP_AUTH_REFUSE;
+            }});
+        const uvhttp::Auth bearer({}, uvhttp::Bearer{[](std::string_view token) { return token == "t"; }});
+        const uvhttp::Passwords passwords({.users = hashed});
+        const bool hashes = !passwords.error();
+        const uvhttp::AddressRules none({
+            {"10.0.0.0/8", true}
+        });
+        const uvhttp::AddressRules local(
+            {
+                {"10.1.0.0/16", false},
+                {"127.0.0.0/8", true }
+        },
+            true);
+        assert_true(none.allows("10.2.3.4") && !none.allows("127.0.0.1") && !local.allows("10.1.0.1"));
+        assert_true(local.allows("192.0.2.1") && !local.allows(std::string_view("127.0.0.1\0", 10)));
+        const uvhttp::Auth hashed_only({}, passwords);
+        const uvhttp::Auth with_tokens(
+            {}, passwords, uvhttp::Bearer{[guest = Guest(alive)](std::string_view) { return true; }});
+        assert_true(hashed_only.error() == passwords.error());
+        Stage stage;
+        auto who = [](Request req, Response res) { return res.sendText(200, req.user().value_or("-")); };
+        stage.server->get("/", who);
+        stage.server->group("").use(table).get("/table", who);
+        stage.server->group("").use(both).get("/both", who);
+        stage.server->group("").use(bearer).get("/bearer", who);
+        stage.server->group("").use(none).get("/none", who);
+        stage.server->group("").use(local).get("/local", who);
+        stage.server->group("")
+            .use([&table](Request req, Response res) { return table.handle(req, res); })
+            .get("/handle", who);
+        if (hashes) {
+            stage.server->group("").use(hashed_only).get("/hashed", who);
+            stage.server->group("").use(with_tokens).get("/with_tokens", who);
+        }
+        stage.listen();
+        assert_answer(stage.ask("/"), 200, "-");
+        for (const char *target : {"/table", "/both", "/handle"}) {
+            assert_int_equal(stage.ask(target).status, 401);
+            assert_answer(stage.ask(target, authorize_ada), 200, "ada");
+        }
+        assert_true(holds(stage.ask("/table").head, "\r\nWWW-Authenticate: Basic realm=\"r\""));
+        assert_int_equal(stage.ask("/both", "Authorization: Basic dGhyb3dzOng=\r\n").status, 503);
+        assert_int_equal(stage.ask("/both", "Authorization: Bearer known\r\n").status, 403);
+        assert_int_equal(stage.ask("/both", "Authorization: Bearer else\r\n").status, 401);
+        assert_answer(stage.ask("/both", "Authorization: Bearer later\r\n"), 200, "late");
+        assert_answer(stage.ask("/bearer", "Authorization: Bearer t\r\n"), 200, "-");
+        assert_int_equal(stage.ask("/bearer", authorize_ada).status, 401);
+        assert_int_equal(stage.ask("/none").status, 403);
+        assert_int_equal(stage.ask("/local").status, 200);
+        if (hashes) {
+            const char secret[] = "Authorization: Basic YWRhOnNlY3JldA==\r\n"; /* ada:secret */
+            assert_answer(stage.ask("/hashed", secret), 200, "ada");
+            assert_int_equal(stage.ask("/hashed", authorize_ada).status, 401);
+            assert_answer(stage.ask("/with_tokens", secret), 200, "ada");
+            assert_answer(stage.ask("/with_tokens", "Authorization: Bearer any\r\n"), 200, "-");
+        }
+    }
+    assert_int_equal(alive, 0);
+}
+
+static void test_compression_and_filters(void **)
+{
+    const std::string large(5000, 'l');
+    const uvhttp::Compress compress({.minSize = 100, .codings = UVHTTP_CODING_GZIP, .gzipLevel = 9});
+    int alive = 0;
+    Stage stage;
+    stage.server->get("/pieces", [&alive](Response res) {
+        Result error = res.onSend([&alive](Response out) {
+            assert_true(out.inPieces() && uvhttp_response_in_pieces(out.native()));
+            return out.filter([guest = Guest(alive)](Response, uvhttp_filter_event_t event,
+                                                     std::string_view piece, uvhttp::FilterOutput output) {
+                return output.append(event == UVHTTP_FILTER_END     ? "!"
+                                     : event == UVHTTP_FILTER_FLUSH ? "-"
+                                                                    : std::string(2, piece[0]));
+            });
+        });
+        for (auto step : {+[](Response out) { return out.begin(200, "text/plain"); },
+                          +[](Response out) { return out.write("a"); },
+                          +[](Response out) { return out.flush(); }, +[](Response out) { return out.end(); }})
+            error = error ? error : step(res);
+        return error;
+    });
+    if (!compress.error())
+        stage.server->group("").use(compress).get(
+            "/large", [&large](Response res) { return res.sendText(200, large); });
+    else
+        assert_true(compress.error() == UVHTTP_ENOTSUP);
+    stage.server->get("/fails", [](Response res) {
+        return (res.fail)(UVHTTP_ENOMEM); /* cmocka has a macro of that name */
+    });
+    stage.listen();
+    assert_answer(stage.ask("/pieces"), 200, "aa-!");
+    stage.until([&] { return alive == 0; });
+    assert_int_equal(stage.ask("/fails").status, 503);
+    if (!compress.error()) {
+        const Answer answer = stage.ask("/large", "Accept-Encoding: br, gzip\r\n");
+        assert_true(holds(answer.head, "\r\nContent-Encoding: gzip\r\n") && answer.body.size() < 500);
+        assert_answer(stage.ask("/large"), 200, large);
+    }
+}
+
+static void test_middleware_that_could_not_be_made(void **)
+{
+    static constexpr uvhttp_auth_user_t colon[] = {
+        {"a:b", "x"}
+    };
+    const uvhttp::Cors cors({.origins = "https://a.example/"});
+    const uvhttp::Auth nothing({}), user({.users = colon}), text({.realm = std::string_view("a\0b", 3)});
+    const uvhttp::AddressRules rules({
+        {"10.1.2.3/8", true}
+    });
+    const uvhttp::SecurityHeaders headers({.frameOptions = "a\nb"});
+    const uvhttp::RequestIds ids({.maxLength = 1000});
+    const uvhttp::Compress compress({.gzipLevel = 10});
+    const uvhttp::Passwords passwords({});
+    const uvhttp::Auth hashed({}, passwords);
+    assert_true(text.error() == UVHTTP_EINVAL && bool(passwords.error()));
+    auto refused = [](const auto &middleware, std::string_view said) {
+        assert_true(bool(middleware.error()));
+        Server server;
+        server.use(middleware);
+        assert_true(server.error() == middleware.error());
+        assert_true(holds(server.where(), said));
+        Stage stage;
+        stage.server->get("/",
+                          [&middleware](Request req, Response res) { return middleware.handle(req, res); });
+        stage.listen();
+        assert_int_equal(stage.ask("/").status, 500);
+    };
+    refused(cors, "origins");
+    refused(nothing, "");
+    refused(user, "users");
+    refused(text, "auth");
+    refused(rules, "10.1.2.3/8");
+    refused(headers, "frame_options");
+    refused(ids, "max_length");
+    refused(compress, compress.error() == UVHTTP_ENOTSUP ? "compress" : "gzip_level");
+    refused(hashed, passwords.message());
+
+    int alive = 0;
+    memory_left = 0;
+    const uvhttp::Cors without({.origins = "*"}, [guest = Guest(alive)](std::string_view) { return true; });
+    memory_left = 0; /* it is -1 behind the one that has failed */
+    const uvhttp::Auth basic({}, uvhttp::Basic{[](std::string_view, std::string_view) { return true; }});
+    memory_left = -1;
+    assert_true(without.error() == UVHTTP_ENOMEM && basic.error() == UVHTTP_ENOMEM);
+    assert_int_equal(alive, 0);
+}
+
+/* ---- bodies in files, and made of parts ---- */
+
+class Folder
+{
+public:
+    Folder() { assert_non_null(mkdtemp(name_)); }
+    Folder(const Folder &) = delete;
+    Folder &operator=(const Folder &) = delete;
+    ~Folder() { std::filesystem::remove_all(name_); }
+    std::string operator/(const std::string &file) const { return std::string(name_) + "/" + file; }
+    std::string text() const { return name_; }
+    void write(const std::string &file, std::string_view content) const
+    {
+        std::ofstream(*this / file, std::ios::binary) << content;
+    }
+    std::string read(const std::string &file) const
+    {
+        std::ostringstream all;
+        all << std::ifstream(*this / file, std::ios::binary).rdbuf();
+        return all.str();
+    }
+
+private:
+    char name_[32] = "/tmp/uvhttp-hpp-XXXXXX";
+};
+
+static void test_uploads_and_forms(void **)
+{
+    const Folder folder;
+    int alive = 0;
+    Stage stage;
+    stage.server->put("/plain/:name",
+                      [&folder](Request req) { return req.uploadToFile(folder.text(), req.param("name")); },
+                      {.stream = true});
+    stage.server->put(
+        "/told/:name",
+        [&](Request req) {
+            return req.uploadToFile(
+                folder.text(), req.param("name"), {.maxSize = 5, .mode = 0600, .keepExisting = true},
+                [guest = Guest(alive)](Response res, const uvhttp::Upload &upload) {
+                    if (upload.size == 1)
+                        throw std::runtime_error("too small");
+                    return res.sendText(201, std::string(upload.path.substr(upload.path.rfind('/'))) + " " +
+                                                 std::to_string(upload.size) + (upload.created ? "" : "!"));
+                });
+        },
+        {.stream = true});
+    stage.server->put(
+        "/nul",
+        [&folder](Request req) { return req.uploadToFile(folder.text(), std::string_view("a\0b", 3)); },
+        {.stream = true});
+    stage.server->post("/form",
+                       [&](Request req) {
+                           return req.readForm(
+                               {.folder = folder.text(), .memoryPartSize = 10, .maxParts = 3},
+                               [&, guest = Guest(alive)](Response res, const uvhttp::FormData &form) {
+                                   std::string all = std::to_string(form.size());
+                                   for (uvhttp::FormPart part : form) {
+                                       all.append(";").append(part.name()).append("|");
+                                       all.append(part.filename().value_or("-")).append("|");
+                                       all.append(part.rawFilename().value_or("-")).append("|");
+                                       all.append(part.type().value_or("-")).append("|");
+                                       all.append(part.data().value_or("file"));
+                                       all.append(part.path() ? "" : "|").append(std::to_string(part.size()));
+                                   }
+                                   assert_false(form.part("none").has_value());
+                                   Result error = form.part("f")->keep(folder / "kept");
+                                   return error ? error : res.sendText(200, all);
+                               });
+                       },
+                       {.stream = true});
+    stage.listen();
+    assert_int_equal(stage.ask("/plain/a", "", "one", "PUT").status, 201);
+    assert_int_equal(stage.ask("/plain/a", "", "two", "PUT").status, 204);
+    assert_string_equal(folder.read("a").c_str(), "two");
+    assert_int_equal(stage.ask("/plain/a%2Fb", "", "x", "PUT").status, 400);
+    stage.connect();
+    assert_int_equal(stage.ask("/nul", "", "x", "PUT").status, 400);
+    stage.connect();
+    assert_answer(stage.ask("/told/b", "", "abc", "PUT"), 201, "/b 3");
+    assert_int_equal(stage.ask("/told/b", "", "abc", "PUT").status, 409);
+    stage.connect();
+    assert_int_equal(stage.ask("/told/c", "", "abcdef", "PUT").status, 413);
+    stage.connect();
+    assert_int_equal(stage.ask("/told/d", "", "a", "PUT").status, 500);
+    stage.connect();
+    const std::string head = "--b\r\nContent-Disposition: form-data; name=";
+    assert_answer(
+        stage.ask("/form", "Content-Type: multipart/form-data; boundary=b\r\n",
+                  head + "t\r\n\r\ntext\r\n" + head +
+                      "f; filename=\"../x\"\r\nContent-Type: a/b\r\n\r\nlonger than ten\r\n--b--\r\n"),
+        200, "2;t|-|-|-|text|4;f|x|../x|a/b|file15");
+    assert_string_equal(folder.read("kept").c_str(), "longer than ten");
+    stage.connect();
+    assert_int_equal(stage.ask("/form", "", "x").status, 415);
+    stage.until([&] { return alive == 0; });
+}
+
+static void test_bodies_made_of_parts(void **)
+{
+    const Folder folder;
+    folder.write("file", "0123456789");
+    struct Content {
+        std::string text;
+        std::FILE *file;
+        Guest guest;
+        Content(const std::string &name, int &alive)
+            : text(100, 't'), file(std::fopen(name.c_str(), "r")), guest(alive)
+        {
+        }
+        ~Content() { std::fclose(file); }
+    };
+    int alive = 0;
+    Stage stage;
+    stage.server->get("/", [&](Response res) {
+        auto content = std::make_unique<Content>(folder / "file", alive);
+        const int descriptor = fileno(content->file);
+        const uvhttp::BodyPart parts[] = {uvhttp::memoryPart(content->text),
+                                          uvhttp::filePart(descriptor, 2, 3),
+                                          uvhttp::filePart(descriptor, 9, 1), uvhttp::memoryPart("end")};
+        return res.sendParts(200, "text/plain", parts, std::move(content));
+    });
+    stage.server->get("/static", [](Response res) {
+        static constexpr std::string_view words[] = {"a", "b"};
+        const uvhttp::BodyPart parts[] = {uvhttp::memoryPart(words[0]), uvhttp::memoryPart(words[1])};
+        assert_true(res.sendParts(200, std::string_view("a\0b", 3), parts) == UVHTTP_EINVAL);
+        return res.sendParts(200, nullptr, parts);
+    });
+    stage.listen();
+    assert_answer(stage.ask("/"), 200, std::string(100, 't') + "2349end");
+    stage.until([&] { return alive == 0; });
+    assert_answer(stage.ask("/static"), 200, "ab");
+}
+
+static void test_folders(void **)
+{
+    const Folder folder;
+    folder.write("a.weird", std::string(3000, 'a'));
+    folder.write("app.0123456789abcdef.js", "x");
+    folder.write("pre.txt", "plain");
+    folder.write("pre.txt.gz", "coded");
+    static constexpr const char *types[] = {"weird=text/weird"};
+    static constexpr uvhttp::FileRule rules[] = {
+        {"*.weird", "X-Rule", "yes"}
+    };
+    const std::string root = folder.text();
+    uvhttp::FileOptions options = {.root = root,
+                                   .precompressed = true,
+                                   .types = types,
+                                   .rules = rules,
+                                   .immutableAssets = true,
+                                   .uploads = true,
+                                   .uploadMaxSize = 10,
+                                   .cleanUrls = true,
+                                   .errorPages = "404=/pre.txt"};
+    const uvhttp::Files files(options), mounted(options);
+    assert_true(files.error() == 0);
+    uvhttp::Prewarmed found = {};
+    std::string loaded;
+    static constexpr const char *patterns[] = {"*.weird"};
+    assert_true(files.prewarm({.patterns = patterns}, &found,
+                              [&loaded](const uvhttp::Prewarmed &so_far, std::string_view path) {
+                                  loaded.append(path).append(std::to_string(so_far.loaded));
+                                  return true;
+                              }) == 0);
+    assert_string_equal(loaded.c_str(), "a.weird1");
+    assert_int_equal(found.loaded, 1);
+    assert_true(mounted.prewarm({}) == 0 && mounted.prewarm({.folder = "/none"}, &found) == UV_ENOENT);
+    Stage stage;
+    uvhttp::Router group = stage.server->group("/group");
+    group.get("/*", files).put("/*", files.uploads(), {.stream = true});
+    stage.server->files("/mounted/", mounted);
+    stage.listen();
+    for (const char *prefix : {"/group/", "/mounted/"}) {
+        const Answer answer = stage.ask(prefix + "a.weird"s);
+        assert_true(holds(answer.head, "\r\nX-Rule: yes\r\n") &&
+                    holds(answer.head, "\r\nContent-Type: text/weird\r\n"));
+        assert_answer(stage.ask(prefix + "nowhere"s), 404, "plain");
+        assert_true(holds(stage.ask(prefix + "app.0123456789abcdef.js"s).head, "immutable"));
+        assert_answer(stage.ask(prefix + "pre.txt"s, "Accept-Encoding: gzip\r\n"), 200, "coded");
+        assert_int_equal(stage.ask(prefix + "new"s + prefix[1], "", "text", "PUT").status, 201);
+    }
+    assert_string_equal(folder.read("newg").c_str(), "text");
+    assert_int_equal(stage.ask("/group/large", "", std::string(11, 'x'), "PUT").status, 413);
+    const uvhttp::FileStats stats = files.readStats();
+    assert_true(stats.hits + stats.misses >= 3);
+    assert_true(stats.entries >= 1);
+
+    static constexpr const char *wrong[] = {"no type"};
+    options.types = wrong;
+    const uvhttp::Files refused(options);
+    assert_true(bool(refused.error()) && holds(refused.message(), "no type"));
+    assert_int_equal(refused.readStats().entries, 0);
+    Server one, other, gone;
+    assert_true(holds(one.files("/", options).where(), "no type"));
+    assert_true(holds(other.files("/", refused).where(), "no type"));
+    assert_true(other.error() == refused.error());
+    gone.files("/", uvhttp::FileOptions{.root = "/nowhere/at/all"});
+    assert_string_equal(gone.where(), "/nowhere/at/all");
+}
+
+/* ---- events, other threads, other sockets ---- */
+
+static void test_event_hub(void **)
+{
+    uvhttp::EventHub hub;
+    assert_true(hub.error() == 0);
+    Stage stage;
+    stage.server->get("/events", [&hub](Response res) {
+        Result error = hub.subscribe(res);
+        return error ? error : res.sendEvent({.retry = 5});
+    });
+    stage.listen();
+    stage.send("GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage.until([&] { return hub.count() == 1 && holds(stage.received(), "retry: 5\n"); });
+    assert_true(hub.publish({.id = "7", .event = "e", .data = "hello"}) == 0);
+    assert_true(hub.publish({.id = "a\nb"}) == UVHTTP_EINVAL);
+    stage.until([&] { return holds(stage.received(), "id: 7\nevent: e\ndata: hello\n\n"); });
+    hub.end();
+    stage.until([&] { return holds(stage.received(), "\r\n0\r\n\r\n"); });
+    assert_int_equal(hub.count(), 0);
+    assert_int_equal(hub.dropped(), 0);
+
+    out_of_memory = true;
+    const uvhttp::EventHub without(&counted);
+    out_of_memory = false;
+    assert_true(without.error() == UVHTTP_ENOMEM && without.publish({.data = "x"}) == UVHTTP_ENOMEM);
+    without.end();
+    assert_int_equal(without.count(), 0);
+}
+
+static void test_answers_from_threads(void **)
+{
+    struct Job {
+        Later later;
+        std::size_t worker;
+        Guest guest;
+        void operator()(std::size_t number)
+        {
+            assert_int_equal(number, worker);
+            if (later)
+                (void)later->sendText(200, "from a thread");
+        }
+    };
+    int alive = 0;
+    Stage stage;
+    Server &server = *stage.server;
+    std::thread thread;
+    server.get("/", [&](Request req, Response res) {
+        assert_ptr_equal(req.loop(), &stage.loop);
+        std::unique_ptr<Job> job(new Job{res.later(), req.worker(), Guest(alive)});
+        thread = std::thread(
+            [&server](std::unique_ptr<Job> own) { assert_true(server.postTo(own->worker, own) == 0); },
+            std::move(job));
+        req.countCache(true);
+    });
+    std::unique_ptr<Job> none, early(new Job{Later(), 0, Guest(alive)});
+    assert_true(server.postTo(0, none) == UVHTTP_EINVAL);
+    assert_true(server.postTo(0, early) == UVHTTP_EINVAL && early != nullptr);
+    assert_true(server.postTo(0, [guest = Guest(alive)] {}) == UVHTTP_EINVAL);
+    assert_int_equal(alive, 1);
+    early.reset();
+    stage.listen();
+    assert_answer(stage.ask("/"), 200, "from a thread");
+    thread.join();
+    assert_int_equal(alive, 0);
+    bool posted = false;
+    assert_true(server.postTo(0, [&posted, guest = Guest(alive)] {
+        posted = true;
+        throw std::runtime_error("nobody to tell");
+    }) == 0);
+    stage.until([&] { return posted && alive == 0; });
+    assert_int_equal(server.workerCount(), 1);
+    assert_int_equal(server.readStats().total_requests, 1);
+    assert_int_equal(server.readStats().cache_hits, 1);
+    assert_int_equal(server.workerStats(0).total_requests, 1);
+    assert_int_equal(server.workerStats(1).total_requests, 0);
+}
+
+static int listening_socket()
+{
+    const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address;
+    uv_ip4_addr("127.0.0.1", 0, &address);
+    assert_int_equal(bind(descriptor, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
+    assert_int_equal(listen(descriptor, 8), 0);
+    return descriptor;
+}
+
+static void test_sockets_proxies_and_connections(void **)
+{
+    const Folder folder;
+    int alive = 0;
+    Stage stage;
+    stage.server->trustProxies({"127.0.0.1"});
+    stage.server->get("/", [](Request req, Response res) {
+        std::string text(req.clientAddress());
+        text.append(" ").append(req.peerAddress()).append(" ").append(req.scheme());
+        return res.sendText(200, text.append("://").append(req.host()));
+    });
+    stage.server->get("/count", [&alive](Request req, Response res) {
+        struct Count {
+            int count;
+            Guest guest;
+        };
+        Count *count = req.attachedToConnection<Count>();
+        if (count == nullptr)
+            count = req.attachToConnection<Count>(0, Guest(alive));
+        if (count == nullptr)
+            return Result(UVHTTP_ENOMEM);
+        assert_null(req.attachedToConnection<int>());
+        return res.sendText(200, std::to_string(req.connectionId()) + "." + std::to_string(++count->count));
+    });
+    stage.server->get("/blocking",
+                      [](Request req, Response res) {
+                          return res.sendText(
+                              200, req.attachToConnection<std::string>("x") == nullptr ? "none" : "some");
+                      },
+                      {.blocking = true});
+    assert_int_equal(stage.server->listenInherited(), 0);
+    stage.server->listenUnix(folder / "socket", 0600).listenFd(listening_socket());
+    assert_true(stage.server->error() == 0);
+    assert_true(std::filesystem::is_socket(folder / "socket"));
+    stage.connect();
+    assert_answer(stage.ask("/", "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n"), 200,
+                  "192.0.2.1 127.0.0.1 https://h");
+    assert_answer(stage.ask("/count"), 200, "1.1");
+    assert_answer(stage.ask("/count"), 200, "1.2");
+    assert_answer(stage.ask("/blocking"), 200, "none");
+    assert_answer(stage.ask("/count"), 200, "1.3");
+    stage.connect();
+    assert_answer(stage.ask("/count"), 200, "2.1");
+    stage.until([&] { return alive == 1; });
+    stage.end();
+    assert_int_equal(alive, 0);
+    assert_false(std::filesystem::exists(folder / "socket"));
+
+    Server fd, path, proxies;
+    assert_true(fd.listenFd(-1).error().code() < 0);
+    assert_string_equal(fd.where(), "descriptor");
+    assert_true(path.listenUnix("").error() == UVHTTP_EINVAL);
+    assert_int_equal(path.listenInherited(), 0);
+    static constexpr const char *bad[] = {"10.1.2.3/8"};
+    assert_true(proxies.trustProxies(bad, UVHTTP_FORWARDING_STANDARD).error() == UVHTTP_EINVAL);
+    assert_string_equal(proxies.where(), "proxies");
+}
+
 /* Whatever allocation fails: there is an answer or an end, and what was given is destroyed. */
 static void test_every_allocation_of_an_exchange_fails(void **)
 {
     int alive = 0;
-    for (const char *target : {"/later", "/defer", "/up", "/pull", "/stream", "/owned"}) {
+    for (const char *target :
+         {"/later", "/defer", "/up", "/pull", "/stream", "/owned", "/parts", "/connection"}) {
         int fine = 0;
         for (long left = 0; fine < 3; left++) {
             Stage stage;
@@ -1182,6 +1752,14 @@ static void test_every_allocation_of_an_exchange_fails(void **)
             stage.server->get("/stream", [&alive](Response res) {
                 return res.upgrade("echo",
                                    [guest = Guest(alive)](Stream stream, std::string_view) { stream.end(); });
+            });
+            stage.server->get("/parts", [&alive](Response res) {
+                const uvhttp::BodyPart parts[] = {uvhttp::memoryPart("a"), uvhttp::memoryPart("b")};
+                return res.sendParts(200, nullptr, parts, Guest(alive));
+            });
+            stage.server->get("/connection", [&alive](Request req, Response res) {
+                return req.attachToConnection<Guest>(alive) == nullptr ? Result(UVHTTP_ENOMEM)
+                                                                       : res.sendText(200, "x");
             });
             stage.server->get(
                 "/owned", [](Response res) { return res.sendOwned(200, nullptr, std::string(9000, 'x')); });
@@ -1235,6 +1813,16 @@ int main()
         cmocka_unit_test(test_a_server_is_destroyed_when_it_has_stopped),
         cmocka_unit_test(test_hosts_groups_and_lists),
         cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_cors_and_fields_for_browsers),
+        cmocka_unit_test(test_who_may_come_in),
+        cmocka_unit_test(test_compression_and_filters),
+        cmocka_unit_test(test_middleware_that_could_not_be_made),
+        cmocka_unit_test(test_uploads_and_forms),
+        cmocka_unit_test(test_bodies_made_of_parts),
+        cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_event_hub),
+        cmocka_unit_test(test_answers_from_threads),
+        cmocka_unit_test(test_sockets_proxies_and_connections),
         cmocka_unit_test(test_every_allocation_of_an_exchange_fails),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

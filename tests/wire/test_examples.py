@@ -563,8 +563,8 @@ def test_cors(start, tmp_path):
     assert program.ask("/api/count").body == b"41\n"
 
 
-def test_cors_names_an_origin_that_never_matches():
-    program = Program("cors", "0", "https://app.example.com/", wait=False)
+def test_cors_names_an_origin_that_never_matches(program_of):
+    program = Program(program_of("cors"), "0", "https://app.example.com/", wait=False)
     assert program.wait() == 1
     assert program.log().startswith('origins is "https://app.example.com/"; allowed are ')
 
@@ -617,12 +617,12 @@ def test_careful_site(start, tmp_path):
     assert [line[3] for line in logged[:3]] == ids
 
 
-def test_careful_site_keeps_others_out(start):
+def test_careful_site_keeps_others_out(start, program_of):
     program = start("careful_site", "0", SITE, "10.0.0.0/8")
     refused = program.ask("/status")
     assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get("X-Request-Id")
     assert b"connections" not in refused.body and program.ask("/style.css").status == 200
-    broken = Program("careful_site", "0", str(SITE), "10.1.2.3/8", wait=False)
+    broken = Program(program_of("careful_site"), "0", str(SITE), "10.1.2.3/8", wait=False)
     assert broken.wait() == 1 and broken.log().startswith('rules[0] is "10.1.2.3/8"; allowed are ')
 
 
@@ -647,24 +647,24 @@ def test_embed_in_loop(start, tmp_path):
     assert program.stop() == 0
 
 
-def test_embed_in_loop_ends_when_its_other_port_is_taken():
+def test_embed_in_loop_ends_when_its_other_port_is_taken(program_of):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        program = Program("embed_in_loop", "0", str(taken.getsockname()[1]), wait=False)
+        program = Program(program_of("embed_in_loop"), "0", str(taken.getsockname()[1]), wait=False)
         assert program.wait() == 1
     assert "address already in use" in program.log()
 
 
-def start_unix_socket(path, **how):
-    program = Program("unix_socket", path, wait=False, cwd=ROOT, **how)
+def start_unix_socket(name, path, **how):
+    program = Program(name, path, wait=False, cwd=ROOT, **how)
     eventually(lambda: read_more(program).count("\n") == 1, "it listens")
     return program
 
 
-def test_unix_socket(tmp_path):
+def test_unix_socket(program_of, tmp_path):
     path = str(tmp_path / "socket")
-    program = start_unix_socket(path)
+    program = start_unix_socket(program_of("unix_socket"), path)
     try:
         line, = curl_lines("unix_socket")
         line = line.replace("/tmp/uvhttp.sock", path)
@@ -679,7 +679,7 @@ def test_unix_socket(tmp_path):
     assert not os.path.exists(path)
 
 
-def test_unix_socket_that_it_was_started_with(tmp_path):
+def test_unix_socket_that_it_was_started_with(program_of, tmp_path):
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -688,7 +688,7 @@ def test_unix_socket_that_it_was_started_with(tmp_path):
         script = 'exec 3<&"$1"; shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
         number = listener.fileno()
         wrapper = ["bash", "-c", script, "bash", str(number)]
-        program = start_unix_socket(str(tmp_path / "none"), wrapper=wrapper, pass_fds=[number])
+        program = start_unix_socket(program_of("unix_socket"), str(tmp_path / "none"), wrapper=wrapper, pass_fds=[number])
     try:
         with httpx.Client(transport=httpx.HTTPTransport(uds=path), trust_env=False) as client:
             assert client.get("http://localhost/").text == "Hello, unix: connection 1, request 1\n"
@@ -698,9 +698,9 @@ def test_unix_socket_that_it_was_started_with(tmp_path):
     assert os.path.exists(path), "the file belongs to who made it"
 
 
-def test_unix_socket_says_why_it_cannot_listen(tmp_path):
+def test_unix_socket_says_why_it_cannot_listen(program_of, tmp_path):
     path = tmp_path / ("long" * 40)
-    program = Program("unix_socket", str(path), wait=False)
+    program = Program(program_of("unix_socket"), str(path), wait=False)
     assert program.wait() == 1
     assert "a socket's path may have 107 bytes" in program.log()
 

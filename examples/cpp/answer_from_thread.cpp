@@ -1,0 +1,90 @@
+/* Answering from a thread of your own: the handler keeps the response and the number of its worker; the thread posts the result there, and only on
+ * that worker's thread the response is touched. When the client gives up first, the abort callback notes it, on the same thread.
+ *
+ *     curl 'http://127.0.0.1:8080/sum?to=100000000'
+ *
+ * Usage: answer_from_thread [PORT]
+ */
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+
+struct Job {
+    uvhttp::Later later; /* false once the client has gone; for the worker's thread only */
+    std::size_t worker;
+    unsigned long long to, sum = 0;
+
+    /* On the worker's thread. */
+    void operator()(std::size_t number) const
+    {
+        if (later)
+            (void)later->sendText(200, std::to_string(sum) + " (worker " + std::to_string(number) + ")\n");
+    }
+};
+
+/* A thread that still works will post to the server, so that is destroyed after it. */
+class Threads
+{
+public:
+    ~Threads()
+    {
+        std::unique_lock<std::mutex> guard(lock_);
+        changed_.wait(guard, [this] { return running_ == 0; });
+    }
+    void count(int change)
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        running_ += change;
+        changed_.notify_one();
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable changed_;
+    int running_ = 0;
+};
+
+static void work(const uvhttp::Server &server, Threads &threads, std::unique_ptr<Job> job)
+{
+    for (unsigned long long i = 1; i <= job->to; i++)
+        job->sum += i;
+    while (server.postTo(job->worker, job) == UVHTTP_ENOMEM) /* there may be memory again in a moment */
+        std::this_thread::yield();
+    job.reset(); /* UVHTTP_ESTOPPED: the worker has nothing open any more, and nobody waits */
+    threads.count(-1);
+}
+
+int main(int argc, char **argv)
+{
+    uvhttp::Config config;
+    config->workers = uvhttp_core_count();
+    uvhttp::Server server(std::move(config));
+    Threads threads;
+    server.get("/sum", [&server, &threads](Request req, Response res) {
+        const std::string to(req.query("to").value_or(""));
+        std::unique_ptr<Job> job(new Job{res.later(), req.worker(), std::strtoull(to.c_str(), nullptr, 10)});
+        if (!job->later)
+            return Result(UVHTTP_ENOMEM); /* the client gets 503 */
+        std::thread(work, std::cref(server), std::ref(threads), std::move(job)).detach();
+        threads.count(1);
+        return Result(); /* taken, and not answered yet */
+    });
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

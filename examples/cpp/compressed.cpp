@@ -1,0 +1,64 @@
+/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent events, each in the coding the client likes best.
+ *
+ *     curl -sS --compressed -D - http://127.0.0.1:8080/items
+ *     curl -sS --compressed -H "Accept-Encoding: gzip" http://127.0.0.1:8080/table
+ *     curl -sS --compressed -N http://127.0.0.1:8080/numbers
+ *
+ * Usage: compressed [PORT]
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Response, uvhttp::Result;
+
+static Result items(Response res)
+{
+    std::string json = "[";
+    for (int i = 0; i < 200; i++) {
+        const std::string id = std::to_string(i);
+        json.append(i == 0 ? "" : ",\n ").append(R"({"id": )").append(id);
+        json.append(R"(, "name": "item )").append(id).append("\"}");
+    }
+    if (Result error = res.setHeader("ETag", "\"items-1\"")) /* leaves as W/"items-1" when it is compressed */
+        return error;
+    return res.sendOwned(200, "application/json", json + "]\n");
+}
+
+/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it calls flush. */
+static Result table(Response res)
+{
+    Result error = res.begin(200, "text/csv");
+    for (int i = 1; i <= 1000 && !error; i++) {
+        std::string line = std::to_string(i);
+        line.append(",").append(std::to_string(i * i)).append(",").append(std::to_string(i * i * i));
+        error = res.write(line + "\n");
+    }
+    return error ? error : res.end();
+}
+
+/* Each event leaves at once. */
+static Result numbers(Response res)
+{
+    Result error = res.beginEvents();
+    for (int i = 1; i <= 3 && !error; i++)
+        error = res.sendEvent({.data = "number " + std::to_string(i)});
+    return error ? error : res.end();
+}
+
+int main(int argc, char **argv)
+{
+    const uvhttp::Compress compress({.minSize = 512});
+    uvhttp::Server server;
+    server.use(compress).get("/items", items).get("/table", table).get("/numbers", numbers);
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,60 @@
+/* A page with a form, and the files that are sent with it: small ones in memory, large ones in hidden files until they are kept.
+ *
+ *     curl http://127.0.0.1:8080/
+ *     curl -F "title=A trip" -F "photo=@FILE" http://127.0.0.1:8080/photos
+ *
+ * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one.
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+
+static Result page(Response res)
+{
+    return res.sendHtml(200, "<!doctype html><meta charset=utf-8><title>Photos</title>\n"
+                             "<form action=/photos method=post enctype=multipart/form-data>\n"
+                             "<p><label>Title <input name=title></label>\n"
+                             "<p><input type=file name=photo multiple>\n"
+                             "<p><button>Send</button></form>\n");
+}
+
+/* All parts are there. What is not kept here is removed when the answer has left. */
+static Result received(Response res, const uvhttp::FormData &form, const std::string &folder)
+{
+    const auto title = form.part("title");
+    std::string text(title && title->data() ? title->data()->substr(0, 100) : "without a title");
+    text.append("\n");
+    for (uvhttp::FormPart part : form) {
+        const std::string name(part.filename().value_or(""));
+        if (name.empty())
+            continue;                                  /* another field, or no file was chosen */
+        Result error = part.keep(folder + "/" + name); /* replaces nothing */
+        text.append(name).append(", ").append(std::to_string(part.size()));
+        text.append(" bytes: ").append(error ? error.text() : "kept").append("\n");
+    }
+    return res.sendText(200, text);
+}
+
+int main(int argc, char **argv)
+{
+    const std::string folder = argc > 2 ? argv[2] : ".";
+    auto post = [&folder](Request req) {
+        return req.readForm(
+            {.folder = folder, .memoryPartSize = 16384, .maxSize = 1 << 30, .maxParts = 20},
+            [&folder](Response res, const uvhttp::FormData &form) { return received(res, form, folder); });
+    };
+    uvhttp::Server server;
+    server.get("/", page).post("/photos", post, {.stream = true});
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,43 @@
+/* Basic authentication: a page for everybody, one for those whose password is known, and a log on standard output that says who it was.
+ *
+ *     curl -i http://127.0.0.1:8080/
+ *     curl -i http://127.0.0.1:8080/private
+ *     curl -i -u "ada:engine no. 1" http://127.0.0.1:8080/private
+ *     curl -i -u ada:guess http://127.0.0.1:8080/private
+ *
+ * Usage: passwords [PORT] (open /private in a browser to see it ask)
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+
+static Result greet(Request req, Response res)
+{
+    return res.sendText(200, "Hello, " + std::string(req.user().value_or("whoever you are")) + "\n");
+}
+
+int main(int argc, char **argv)
+{
+    /* In earnest these come from somewhere else; for hashed passwords there is uvhttp::Passwords. */
+    static constexpr uvhttp_auth_user_t users[] = {
+        {"ada",   "engine no. 1"},
+        {"grace", "nanoseconds" }
+    };
+    const uvhttp::Auth auth({.realm = "the engine room", .users = users});
+    const uvhttp::AccessLog log({.path = "-", .flushMs = 100});
+    uvhttp::Server server;
+    server.get("/", greet).onFinished(log);
+    server.group("").use(auth).get("/private", greet);
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

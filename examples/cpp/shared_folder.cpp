@@ -1,0 +1,44 @@
+/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with a form.
+ *
+ *     curl -u ann:secret -T FILE http://127.0.0.1:8080/
+ *     curl -u ann:secret -F file=@FILE http://127.0.0.1:8080/
+ *     curl http://127.0.0.1:8080/FILE
+ *     curl -u ann:secret -T FILE -H 'If-Match: "another state of it"' http://127.0.0.1:8080/FILE
+ *
+ * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared.
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+
+int main(int argc, char **argv)
+{
+    static constexpr uvhttp_auth_user_t users[] = {
+        {"ann", "secret"}
+    };
+    const uvhttp::Auth auth({.realm = "uploads", .users = users});
+    uvhttp::Server server;
+    /* Readers pass. Whatever else is asked for needs the password: a client that has none is refused before it sends its body. */
+    server.use([&auth](Request req, Response res) {
+        if (req.method() == UVHTTP_METHOD_GET || req.method() == UVHTTP_METHOD_HEAD)
+            return uvhttp::next;
+        return auth.handle(req, res);
+    });
+    server.files("/", {.root = argc > 2 ? argv[2] : ".",
+                       .listing = true,
+                       .uploads = true,
+                       .uploadOverwrite = true,
+                       .uploadMaxSize = std::size_t{10} << 30});
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,78 @@
+/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes time. Reading asks for any known token,
+ * deleting for one that may write.
+ *
+ *     curl -i http://127.0.0.1:8080/notes
+ *     curl -i -H "Authorization: Bearer reader-7f3a" http://127.0.0.1:8080/notes
+ *     curl -i -X DELETE -H "Authorization: Bearer reader-7f3a" http://127.0.0.1:8080/notes
+ *     curl -i -X DELETE -H "Authorization: Bearer writer-c2d9" http://127.0.0.1:8080/notes
+ *     curl -i -H "Authorization: Bearer expired" http://127.0.0.1:8080/notes
+ *
+ * Usage: tokens [PORT]
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+#include <uvhttp/secret.h>
+
+using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+
+struct Client {
+    std::string_view token, name;
+    bool mayWrite;
+};
+
+static const Client *
+find(std::string_view token) /* a database would be asked here; other requests go on meanwhile */
+{
+    static constexpr Client known[] = {
+        {"reader-7f3a", "the reader", false},
+        {"writer-c2d9", "the writer", true }
+    };
+    const Client *found = nullptr;
+    for (const Client &client : known)
+        if (uvhttp_equal_constant_time(token.data(), token.size(), client.token.data(), client.token.size()))
+            found = &client;
+    return found;
+}
+
+static Result check(Response res, std::string_view token)
+{
+    Result error = res.defer([token] { return find(token); }, /* the token lives as long as the request */
+                             [](Response later, const Client *client) -> Result {
+                                 const Request req = later.request();
+                                 if (!later.isOpen()) /* the client did not wait */
+                                     return 0;
+                                 if (client == nullptr)
+                                     return later.decideAuth(UVHTTP_AUTH_REFUSE);
+                                 if (req.method() == UVHTTP_METHOD_DELETE && !client->mayWrite)
+                                     return later.decideAuth(UVHTTP_AUTH_FORBID);
+                                 if (Result failure = req.setUser(client->name))
+                                     return failure;
+                                 return later.decideAuth(UVHTTP_AUTH_ACCEPT);
+                             });
+    return error ? error : UVHTTP_AUTH_LATER;
+}
+
+static auto notes(std::string done)
+{
+    return [done](Request req, Response res) {
+        return res.sendText(200, done + " by " + std::string(req.user().value_or("")) + "\n");
+    };
+}
+
+int main(int argc, char **argv)
+{
+    const uvhttp::Auth auth({.scope = "write"}, uvhttp::Bearer{check});
+    uvhttp::Server server;
+    server.use(auth).get("/notes", notes("read")).del("/notes", notes("deleted"));
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,43 @@
+/* Uploads to files, however large: written while they come, off the loop, and seen under their name only when they are complete.
+ *
+ *     curl -T FILE http://127.0.0.1:8080/files/
+ *     curl http://127.0.0.1:8080/files/FILE
+ *
+ * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one.
+ */
+#include <cstdio>
+#include <string>
+
+#include <uvhttp.hpp>
+
+using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+
+/* The file is there; without such a function the client would be answered 201 or 204. */
+static Result stored(Response res, const uvhttp::Upload &upload)
+{
+    const std::string text =
+        std::to_string(upload.size) + (upload.created ? " bytes stored\n" : " bytes replaced\n");
+    Result error = res.setHeader("Location", res.request().path());
+    return error ? error : res.sendText(upload.created ? 201 : 200, text);
+}
+
+int main(int argc, char **argv)
+{
+    const std::string folder = argc > 2 ? argv[2] : ".";
+    auto put = [&folder](Request req) {
+        /* A name with a slash in it, or "..", is answered 400. */
+        return req.uploadToFile(folder, req.param("name"), {.maxSize = std::size_t{10} << 30, .sync = true},
+                                stored);
+    };
+    uvhttp::Server server;
+    server.put("/files/:name", put, {.stream = true}).files("/files/", {.root = folder});
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}
