@@ -191,7 +191,6 @@ static void take_over(struct uvh_file_entry *entry, const struct uvh_file_entry 
 {
     entry->facts = from->facts;
     entry->type = from->type;
-    entry->settled = from->settled;
     entry->modified = from->modified;
 }
 
@@ -259,6 +258,7 @@ struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
     copy->body = on_disk ? NULL : copy->key + copy->key_length + 1;
     copy->size = entry->size;
     take_over(copy, entry);
+    copy->settled = entry->settled;
     memcpy(copy->etag, entry->etag, sizeof(copy->etag));
     copy->etag_length = entry->etag_length;
     if ((on_disk && copy->descriptor < 0) || remember_rules(copy, entry->rules, entry->ruled_path) != 0 ||
