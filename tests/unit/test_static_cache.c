@@ -286,8 +286,9 @@ static void crowd(struct place *place, const char *target, int clients[CROWD])
     atomic_store(&place->closed, true);
     for (size_t i = 0; i < CROWD; i++)
         clients[i] = begin(place, target);
-    AWAIT(stats_of(place).misses == misses + CROWD);
-    assert_int_equal(stats_of(place).coalesced, coalesced + CROWD - 1);
+    /* A request is counted as a miss before it joins. */
+    AWAIT(stats_of(place).coalesced == coalesced + CROWD - 1);
+    assert_int_equal(stats_of(place).misses, misses + CROWD);
 }
 
 static void test_a_cold_file_is_read_once(void **state)
@@ -561,8 +562,8 @@ static void test_a_change_during_a_look(void **state)
     int late[8];
     for (size_t i = 0; i < 8; i++)
         late[i] = begin(place, "/file");
-    AWAIT(stats_of(place).misses == misses + 8);
-    assert_int_equal(stats_of(place).coalesced, 8);
+    AWAIT(stats_of(place).coalesced == 8);
+    assert_int_equal(stats_of(place).misses, misses + 8);
     atomic_store(&place->closed, false);
     assert_int_equal(finish(early), 200);
     assert_string_equal(body(), "old");
