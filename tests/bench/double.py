@@ -59,6 +59,11 @@ def content(path, request_body):
     return (pathlib.Path(sys.argv[2]) / path.lstrip("/")).read_bytes()
 
 
+def is_coded(path):
+    """As `uvhttp serve --precompressed` does for a client that takes gzip; no other work asks for such a path."""
+    return "--precompressed" in sys.argv and path.startswith("/encoded/")
+
+
 def answer(connection, path, request_body, close):
     """Sends one answer; False when the connection is to be closed."""
     global answered
@@ -66,7 +71,8 @@ def answer(connection, path, request_body, close):
         answered += 1
         late = MODE.startswith("late-") and answered > PATIENCE and answered % 3 == 0
     mode = MODE.removeprefix("late-") if late or not MODE.startswith("late-") else ""
-    status, body = 200, content(path, request_body)
+    coded = is_coded(path)
+    status, body = 200, content(path + ".gz" if coded else path, request_body)
     promised = len(body)
     if mode == "status":
         status = 500
@@ -81,7 +87,7 @@ def answer(connection, path, request_body, close):
         return False
     elif mode == "stall":
         return True
-    field = "Connection: close\r\n" if close else ""
+    field = ("Connection: close\r\n" if close else "") + ("Content-Encoding: gzip\r\n" if coded else "")
     connection.sendall(f"HTTP/1.1 {status} X\r\nContent-Length: {promised}\r\n{field}\r\n".encode() + body)
     return mode != "cut" and not close
 
