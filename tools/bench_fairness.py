@@ -4,7 +4,7 @@
 Many connections ask for a small file without a pause, first alone, then while some clients download a sparse file of 10 GB as fast as they can. Shown are the
 99th percentile and the median of the small requests' latency, how many there were, and what the downloads got; each for ours and, as a
 yardstick, for nginx. A round measures each server alone and with downloads; the ratio is that of a round, and what stands in the end is the median. The server
-has one core; load and downloads share another, so a part of what the downloads do to latencies is theirs and not the server's. Figures of
+has one core; load and downloads share another, where the load goes first (nice), so that little of what the downloads do to latencies is theirs and not the server's. Figures of
 one machine and hour are no test: a mark that is missed does not change the exit code.
 """
 
