@@ -65,3 +65,10 @@ if(BUILD_WITH_CRYPT)
     target_link_libraries(uvhttp_libcrypt INTERFACE PkgConfig::UVHTTP_LIBCRYPT)
     target_compile_definitions(uvhttp_libcrypt INTERFACE UVH_WITH_CRYPT)
 endif()
+
+# hiredis, for topics over Redis; on where it is found.
+pkg_check_modules(UVHTTP_HIREDIS QUIET IMPORTED_TARGET GLOBAL "hiredis>=0.14")
+option(BUILD_WITH_REDIS "Build uvhttp_redis: topics over Redis" ${UVHTTP_HIREDIS_FOUND})
+if(BUILD_WITH_REDIS)
+    uvhttp_require(UVHTTP_HIREDIS "hiredis>=0.14" libhiredis-dev)
+endif()

@@ -10,13 +10,14 @@ set(test_environment
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1")
 
-# The NEON back end on processors that have no NEON, through SIMDe: only in the programs that compare back ends, which find these two files here
+# The NEON back end on processors that have no NEON, through SIMDe: only in the programs that compare back ends, which find these files here
 # before they find them in the library.
 set(emulated_backend "")
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     find_path(UVHTTP_SIMDE_INCLUDE_DIR simde/arm/neon.h)
     if(UVHTTP_SIMDE_INCLUDE_DIR)
-        uvhttp_add_objects(uvhttp_emulated_backend src/codec/h1_backend.c src/codec/h1_parser_neon.c)
+        uvhttp_add_objects(uvhttp_emulated_backend src/codec/h1_backend.c src/codec/h1_parser_neon.c
+            src/codec/payload_neon.c)
         target_compile_definitions(uvhttp_emulated_backend PUBLIC UVH_NEON_EMULATED)
         target_include_directories(uvhttp_emulated_backend PRIVATE tests/support/emulated)
         target_include_directories(uvhttp_emulated_backend SYSTEM PRIVATE ${UVHTTP_SIMDE_INCLUDE_DIR})
@@ -48,6 +49,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
     endif()
     foreach(kind unit vectors faults budget)
         file(GLOB test_sources CONFIGURE_DEPENDS tests/${kind}/test_*.c tests/${kind}/test_*.cpp)
+        uvhttp_without_websocket(test_sources)
         foreach(source ${test_sources})
             get_filename_component(name ${source} NAME_WE)
             set(target ${kind}_${name})
@@ -63,7 +65,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
                 target_link_libraries(${target} PRIVATE uvhttp_config_objects PkgConfig::UVHTTP_LIBYAML)
                 target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc)
             endif()
-            if(name MATCHES "compress" AND BUILD_WITH_COMPRESSION)
+            if(name MATCHES "compress|deflate" AND BUILD_WITH_COMPRESSION)
                 target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_COMPRESSION PkgConfig::UVHTTP_BROTLI_DECODER)
             endif()
             target_include_directories(${target} PRIVATE src tests)
@@ -82,8 +84,12 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
 
     # What the wire tests talk to; pytest finds it beside the programs.
     file(GLOB wire_server_sources CONFIGURE_DEPENDS tests/wire/server/*.c)
+    uvhttp_without_websocket(wire_server_sources)
     if(wire_server_sources)
         add_executable(wire_server ${wire_server_sources})
+        if(BUILD_WITH_WEBSOCKET)
+            target_compile_definitions(wire_server PRIVATE UVHTTP_TESTS_WEBSOCKET)
+        endif()
         target_link_libraries(wire_server PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
         set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
         # The same for what runs on several threads.
@@ -91,9 +97,27 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
         target_link_libraries(workers_server PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV Threads::Threads)
         set_target_properties(workers_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
     endif()
+    # Topics, alone and with a broker.
+    if(BUILD_WITH_WEBSOCKET)
+        add_executable(topics_server tests/wire/topics_server.c)
+        target_compile_definitions(topics_server PRIVATE UVHTTP_TESTS_REDIS=$<BOOL:${BUILD_WITH_REDIS}>)
+        target_link_libraries(topics_server PRIVATE uvhttp_flags $<$<BOOL:${BUILD_WITH_REDIS}>:uvhttp_redis_static>
+            uvhttp_static)
+        set_target_properties(topics_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+    endif()
+
+    # What conformance suites test: `./dev conformance`.
+    if(BUILD_WITH_WEBSOCKET)
+        foreach(name ws_echo_server ws_echo_client)
+            add_executable(${name} tests/conformance/${name}.c)
+            target_link_libraries(${name} PRIVATE uvhttp_flags uvhttp_static)
+            set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+        endforeach()
+    endif()
 endif()
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+uvhttp_without_websocket(fuzz_sources)
 foreach(source ${fuzz_sources})
     get_filename_component(target ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" name ${target})

@@ -12,7 +12,7 @@
 
 #include <uvhttp.h>
 
-static void on_data(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
     char loud[512];
     (void)arg;

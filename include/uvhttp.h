@@ -26,6 +26,7 @@
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, config.h (limits), error.h.
  * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
+ * WebSocket: websocket.h (connections, either side), topics.h (for all who have subscribed).
  * Middleware: cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h, compress.h.
  * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
@@ -62,7 +63,9 @@
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/topics.h>
 #include <uvhttp/types.h>
 #include <uvhttp/upload.h>
+#include <uvhttp/websocket.h>
 
 #endif

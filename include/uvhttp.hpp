@@ -15,7 +15,7 @@
  *
  * Where to read on: server.hpp (life of a server, configuration), router.hpp (routes, groups, middleware), request.hpp, response.hpp, stream.hpp
  * (upgrades), uploads.hpp (bodies that go to files), middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed cookies),
- * event_hub.hpp (one event for many browsers), result.hpp (errors), parser.hpp (the parser alone). What a call does in detail stands in the C header of the same
+ * event_hub.hpp (one event for many browsers), websocket.hpp and topics.hpp (messages both ways, and for all who have subscribed), result.hpp (errors), parser.hpp (the parser alone). What a call does in detail stands in the C header of the same
  * name; docs/cpp.md is a tour.
  *
  * A program that uses nothing but parser.hpp links uvhttp_parser, any other one uvhttp. Exceptions and RTTI may be switched off
@@ -33,6 +33,8 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/server.hpp>
 #include <uvhttp/stream.hpp>
+#include <uvhttp/topics.hpp>
 #include <uvhttp/uploads.hpp>
+#include <uvhttp/websocket.hpp>
 
 #endif

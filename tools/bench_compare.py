@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """./dev bench compare OLD NEW: the ratios of two results that a benchmark wrote with --json, and which figures moved beyond the noise.
 
-Both must be of the same benchmark: http, quick, parser, scale or capacity. Exit code 2 when they cannot be compared; what moved does not
+Both must be of the same benchmark: http, ws, quick, parser, scale or capacity. Exit code 2 when they cannot be compared; what moved does not
 change the exit code.
 """
 

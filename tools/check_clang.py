@@ -29,6 +29,9 @@ def check(root):
     for path, result in zip(paths, results):
         if result.returncode != 0:
             errors = [line for line in result.stderr.splitlines() if "error:" in line] or [result.stderr.strip()]
+            # What other servers are built on is installed when somebody compares with them.
+            if path.parts[:2] == ("bench", "peers") and "file not found" in errors[0]:
+                continue
             # The rest follows from the first few.
             violations += [error if error.startswith(str(path)) else f"{path}: {error}" for error in errors[:3]]
     return violations

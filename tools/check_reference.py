@@ -44,6 +44,9 @@ def check_declarations(root, declared, library):
     used = words(root, csource.c_files(root, USERS))
     in_headers = words_of_headers(root)
     exported = check_symbols.exported(library) if library.exists() else None
+    for other in check_symbols.OTHER_LIBRARIES.values():
+        if exported is not None and (library.parent / other).exists():
+            exported |= check_symbols.exported(library.parent / other)
     if exported is None:
         yield f"{library}: not built; run ./dev build"
     for name, (declaration, path) in sorted(declared.items()):

@@ -2,7 +2,8 @@
 """Checks that the shared libraries export exactly the functions that the public headers mark with UVHTTP_EXPORT.
 
 A missing one fails at the user's link step, one too many becomes an interface by accident. The parser's library must export all of
-uvhttp/parser.h and of what that includes, and may export other declared functions, nothing else.
+uvhttp/parser.h and of what that includes, and may export other declared functions, nothing else. What stands in a header of
+OTHER_LIBRARIES is exported by a library of its own.
 """
 
 import re
@@ -12,6 +13,7 @@ import sys
 import csource
 
 DECLARATION = re.compile(r"^UVHTTP_EXPORT\b[^;{]*?\b(\w+)\s*\(", re.M)
+OTHER_LIBRARIES = {"uvhttp/redis.h": "libuvhttp_redis.so"}
 INCLUDE = re.compile(r"^#include <(uvhttp/\w+\.h)>", re.M)
 # For data: UVHTTP_EXPORT extern const char name[];
 OBJECT = re.compile(r"^UVHTTP_EXPORT\s+extern\b[^;(]*?\b(\w+)(?:\[\w*\])?;", re.M)
@@ -42,17 +44,20 @@ def exported(library):
 def check(root, libraries):
     violations = []
     include = root / "include"
-    everything = declared(root, include.glob("**/*.h"))
+    others = {include / header: library for header, library in OTHER_LIBRARIES.items() if (include / header).exists()}
+    everything = declared(root, set(include.glob("**/*.h")) - others.keys())
     parser = include / "uvhttp/parser.h"
     parser_only = declared(root, with_included(parser, include) if parser.exists() else ())
-    for name, wanted in (("libuvhttp.so", everything), ("libuvhttp_parser.so", parser_only)):
+    wanted_of = {"libuvhttp.so": everything, "libuvhttp_parser.so": parser_only}
+    wanted_of |= {library: declared(root, [header]) for header, library in others.items()}
+    for name, wanted in wanted_of.items():
         if not (libraries / name).exists():
             violations.append(f"{libraries / name}: not built; run ./dev build")
             continue
         found = exported(libraries / name)
         for symbol in sorted(wanted.keys() - found):
             violations.append(f"{wanted[symbol]}: {symbol} is declared, but {name} does not export it")
-        for symbol in sorted(found - everything.keys()):
+        for symbol in sorted(found - (wanted.keys() if name in others.values() else everything.keys())):
             violations.append(f"{name}: exports {symbol}, which no public header declares")
     return violations
 

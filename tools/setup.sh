@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-http, bench-parser, bench-alone, tidy, docs, arm64 needs, or one of the
-# servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by tools/benchlib/contender.py.
+# Installs the Debian packages that one of serve, test, bench, bench-http, bench-ws, bench-parser, bench-alone, conformance, tidy, docs, arm64
+# needs, or one of the servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by
+# tools/benchlib/contender.py.
 #
 # Says nothing and asks nobody when all are there. Otherwise installs them as root or by sudo without a password; where
 # neither is possible, prints the command to ask an administrator for and exits with 1. Never removes a package: then it fails.
@@ -9,13 +10,17 @@ set -eu
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libcrypt-dev libmimalloc-dev
     libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
-    python3-httpx python3-aiohttp python3-yaml python3-html5lib curl nodejs golang-go strace wrk chromium prometheus
-    doxygen libcjson-dev brotli zstd"
+    python3-httpx python3-aiohttp python3-websockets python3-yaml python3-html5lib curl nodejs golang-go strace wrk chromium prometheus
+    doxygen libcjson-dev brotli zstd libhiredis-dev redis-server"
 bench_alone="$serve libcmocka-dev python3"
+# A newer Node than the distribution's brings its own npm, which that of the distribution would be in conflict with.
+if ! command -v npm >/dev/null; then test="$test npm"; fi
+conformance="$bench_alone python3-venv debian-archive-keyring"
 bench="$bench_alone nginx-light wrk"
 bench_http="$bench_alone wrk"
+bench_ws="$bench_alone strace"
 bench_parser="$bench_alone libhttp-parser-dev"
-# Servers that `./dev bench http` compares with, each by itself, so that one that cannot be had is no reason to miss the others.
+# Servers that `./dev bench http` and `./dev bench ws` compare with, each by itself, so that one that cannot be had is no reason to miss the others.
 peer_nginx="nginx-light"
 peer_h2o="h2o"
 peer_lighttpd="lighttpd"
@@ -24,6 +29,7 @@ peer_caddy="caddy"
 peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
 peer_evhttp="gcc libc6-dev pkg-config libevent-dev"
 peer_granian="python3 python3-venv"
+peer_libwebsockets="gcc libc6-dev pkg-config libwebsockets-dev"
 # Some have a newer one than the distribution's, from elsewhere.
 peer_go= peer_node= peer_actix="gcc libc6-dev"
 if ! command -v go >/dev/null; then peer_go=golang-go; fi
@@ -41,8 +47,10 @@ serve) wanted=$serve ;;
 test) wanted=$test ;;
 bench) wanted=$bench ;;
 bench-http) wanted=$bench_http ;;
+bench-ws) wanted=$bench_ws ;;
 bench-parser) wanted=$bench_parser ;;
 bench-alone) wanted=$bench_alone ;;
+conformance) wanted=$conformance ;;
 tidy) wanted=$tidy ;;
 docs) wanted=$docs ;;
 arm64) wanted=$arm64 ;;
@@ -53,12 +61,13 @@ peer-apache) wanted=$peer_apache ;;
 peer-caddy) wanted=$peer_caddy ;;
 peer-libmicrohttpd) wanted=$peer_libmicrohttpd ;;
 peer-evhttp) wanted=$peer_evhttp ;;
-peer-go) wanted=$peer_go ;;
-peer-node) wanted=$peer_node ;;
-peer-actix) wanted=$peer_actix ;;
-peer-granian) wanted=$peer_granian ;;
+peer-go | peer-gorilla | peer-coder) wanted=$peer_go ;;
+peer-node | peer-ws) wanted=$peer_node ;;
+peer-actix | peer-tokio-tungstenite | peer-fastwebsockets) wanted=$peer_actix ;;
+peer-granian | peer-websockets) wanted=$peer_granian ;;
+peer-libwebsockets) wanted=$peer_libwebsockets ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-parser|bench-alone|peer-NAME|tidy|docs|arm64" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-ws|bench-parser|bench-alone|conformance|peer-NAME|tidy|docs|arm64" >&2
     exit 2
     ;;
 esac
@@ -103,7 +112,7 @@ services=
 for package in $missing; do
     case $package in
     nginx-light) services="$services nginx.service" ;;
-    h2o | lighttpd | caddy | prometheus) services="$services $package.service" ;;
+    h2o | lighttpd | caddy | prometheus | redis-server) services="$services $package.service" ;;
     esac
 done
 if [ -n "$services" ] && [ ! -e $policy ]; then

@@ -87,6 +87,13 @@ UVHTTP_EXPORT uint64_t uvhttp_request_connection_id(uvhttp_request_t *request);
 /* Milliseconds since 1970-01-01 00:00 UTC by the server's clock (config->clock). */
 UVHTTP_EXPORT int64_t uvhttp_server_unix_ms(const uvhttp_server_t *server);
 
+/* Writes to the server's log (uvhttp_config_t.log), as uvhttp_response_log does where there is no response. Any thread. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+UVHTTP_EXPORT void
+uvhttp_server_log(uvhttp_server_t *server, uvhttp_log_level_t level, const char *format, ...);
+
 /* A uvhttp_log_cb: "2026-01-31T12:00:00Z warning text" on standard error, one write a line. `arg`: NULL, or a uvhttp_log_level_t of yours up to
  * which lines are written and which you may change while the server runs. Any thread. */
 UVHTTP_EXPORT void uvhttp_log_to_stderr(uvhttp_log_level_t level, const char *message, void *arg);

@@ -23,6 +23,9 @@
 namespace uvhttp
 {
 
+struct WebSocketOptions;
+template <class F> class WebSocketEndpointOf;
+
 /* What a route may be told; see uvhttp_route_t. A middleware for one route alone goes into a group("") of it. */
 struct RouteOptions {
     bool stream = false;   /* the handler takes the body with Request::onBody */
@@ -132,6 +135,13 @@ public:
     {
         return route("", pattern, std::forward<Handler>(handler), options);
     }
+
+    /* WebSocket: websocket.hpp says what a handler is, and defines these. */
+    template <class F> Self &webSocket(const Text &pattern, F &&handler, const WebSocketOptions &options);
+    template <class F> Self &webSocket(const Text &pattern, F &&handler);
+    /* An endpoint without a route: for clients, messages for many, and routes that have options. */
+    template <class F>
+    WebSocketEndpointOf<std::decay_t<F>> webSocketEndpoint(F &&handler, const WebSocketOptions &options);
 
     /* Adds a middleware: a function, or one of modules.hpp. */
     template <class Middleware> Self &use(Middleware &&middleware)

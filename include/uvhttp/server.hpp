@@ -29,6 +29,9 @@
 namespace uvhttp
 {
 
+class Topics;
+struct TopicsOptions;
+
 using Stats = uvhttp_stats_t;
 using Outcome = uvhttp_outcome_t;
 
@@ -149,6 +152,10 @@ public:
     {
         return get(pattern, Native{uvhttp_metrics_handle_request, native()});
     }
+
+    /* Topics for WebSockets, which go with the server; topics.hpp defines these. */
+    Topics topics() noexcept;
+    Topics topics(const TopicsOptions &options) noexcept;
 
     /* `finished` gets a Request, a Response and a const Outcome & when an exchange is over. At most one. */
     template <class F> Server &onFinished(F &&finished)

@@ -5,12 +5,13 @@
  * to say about a request (who is allowed to, limits, logs) holds for these as for all others.
  *
  * Always true: a stream is read and written on the thread of its loop. It lives until its `closed` callback has returned, which runs exactly once,
- * also when the server is stopped. Nothing is timed but writing: a client that takes nothing for write_timeout is cut off.
- * Whoever wants to know whether a silent client is still there has to ask it, by the means of the protocol. */
+ * also when the server is stopped. Nothing is timed by itself but writing: a client that takes nothing for write_timeout is cut off.
+ * Whoever wants to know whether a silent client is still there has to ask it, by the means of the protocol; uvhttp_stream_set_timer says when. */
 #ifndef UVHTTP_STREAM_H
 #define UVHTTP_STREAM_H
 
 #include <uvhttp/response.h>
+#include <uvhttp/server.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,12 +22,15 @@ typedef struct uvhttp_stream uvhttp_stream_t;
 
 /* What happens to a stream. A callback may do anything to its stream, close it too. */
 typedef struct uvhttp_stream_events {
-    /* Bytes have come; they lie there during the call only. `size` 0: the client has ended its side, and nothing more comes. Must be set. */
-    void (*data)(uvhttp_stream_t *stream, const char *data, size_t size, void *arg);
+    /* Bytes have come; they lie there during the call only, and may be overwritten. `size` 0: the client has ended its side, and nothing more
+     * comes. Must be set. */
+    void (*data)(uvhttp_stream_t *stream, char *data, size_t size, void *arg);
     /* Everything that was taken has left, after uvhttp_stream_write has said UVHTTP_EFULL. NULL if that does not matter. */
     void (*drain)(uvhttp_stream_t *stream, void *arg);
     /* The server stops: say goodbye, and end the stream within drain_timeout. NULL: it is ended by the server. */
     void (*stopping)(uvhttp_stream_t *stream, void *arg);
+    /* The time of uvhttp_stream_set_timer has passed. NULL if no timer is set. */
+    void (*timer)(uvhttp_stream_t *stream, void *arg);
     /* It is over, whoever has ended it; the last call, behind which `stream` is gone. Must be set. */
     void (*closed)(uvhttp_stream_t *stream, void *arg);
 } uvhttp_stream_events_t;
@@ -48,7 +52,7 @@ UVHTTP_EXPORT int uvhttp_response_upgrade(uvhttp_response_t *response, const cha
  * UVHTTP_STREAM_MAX_AREAS as if they were one. Errors: UVHTTP_EFULL (as much as set_backlog says waits: nothing was taken, `drain`
  * tells), UVHTTP_EGONE (closed or ended; when the connection breaks in the call, `closed` runs before it returns), UVHTTP_ENOMEM (nothing was
  * taken), UVHTTP_EINVAL (too many areas, or more than 1 GiB). */
-enum { UVHTTP_STREAM_MAX_AREAS = 2 };
+enum { UVHTTP_STREAM_MAX_AREAS = 16 };
 UVHTTP_EXPORT int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *areas,
                                             size_t count);
@@ -56,8 +60,22 @@ UVHTTP_EXPORT int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhtt
 /* Bytes taken and not given to the system yet. */
 UVHTTP_EXPORT size_t uvhttp_stream_pending(const uvhttp_stream_t *stream);
 
+/* Bytes that wait because the system has refused them: 0 while it takes what is written. */
+UVHTTP_EXPORT size_t uvhttp_stream_blocked(const uvhttp_stream_t *stream);
+
+/* Has `drain` called when everything has left, as after UVHTTP_EFULL. */
+UVHTTP_EXPORT void uvhttp_stream_await_drain(uvhttp_stream_t *stream);
+
 /* How many bytes may wait before write refuses more: the limit write_backlog unless set here, and at most 1 GiB. */
 UVHTTP_EXPORT void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes);
+
+/* Has `timer` called once, so many milliseconds from now or later by up to an eighth and a quarter of a second, instead of what was set
+ * before; 0 takes it back, and so does uvhttp_stream_end. It may be set again in `timer`. Costs next to nothing, so every stream may have one.
+ * Errors: UVHTTP_EGONE (closed or ended), UVHTTP_EINVAL (no `timer`, or more than 2^31), UVHTTP_ENOMEM; none changes what was set. */
+UVHTTP_EXPORT int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds);
+
+/* Milliseconds of the loop's coarse clock: monotonic, no system call, the same value during one loop turn. */
+UVHTTP_EXPORT uint64_t uvhttp_stream_now(const uvhttp_stream_t *stream);
 
 /* Stops reading, so that the client's sending comes to a halt, and goes on. Both may be called twice. A client that vanishes meanwhile is
  * noticed by a reset only. */
@@ -70,6 +88,25 @@ UVHTTP_EXPORT void uvhttp_stream_end(uvhttp_stream_t *stream);
 
 /* Closes at once: what waits is lost. `closed` runs before this returns. */
 UVHTTP_EXPORT void uvhttp_stream_close(uvhttp_stream_t *stream);
+
+/* A stream that is a connection to somebody else: clients of other protocols share the server's loop, its memory and its end. `host` is a
+ * name or a numeric address; a name is looked up on the thread pool, and its addresses are tried one after the other, all of it within
+ * `timeout_ms` (0: as long as the system tries; otherwise at most 2^31, and as exact as uvhttp_stream_set_timer). `connected` runs once,
+ * behind this call: with 0, or with libuv's code (UV_ECONNREFUSED of the last address, UV_EAI_NONAME, UV_ETIMEDOUT, UV_EMFILE, ...) or UVHTTP_ESTOPPED when the server stops before, and then `closed`
+ * follows. Whoever ends or closes the stream before is told `closed` only. Until then a stream is like one that is closed: writing and setting a
+ * timer give UVHTTP_EGONE. Afterwards it is like any other, "the client" being the other side.
+ *
+ * On the thread of the server's first worker. The server need not listen: the first call does what uvhttp_server_listen does besides, and routes are frozen. Without
+ * anything that listens uvhttp_server_run returns when the last of these streams is over, and may be called again; a caller's loop likewise has
+ * nothing to run for. They do not count as connections, neither for the statistics, but for their bytes and timeouts, nor for max_connections.
+ *
+ * Errors, with `*stream` NULL and no callback: UVHTTP_EINVAL (no host, no such port, too long a time, a callback is missing), UVHTTP_ECONFIG, UVHTTP_ESTOPPED,
+ * UVHTTP_ENOMEM, libuv's. */
+typedef void (*uvhttp_stream_connected_cb)(uvhttp_stream_t *stream, int status, void *arg);
+UVHTTP_EXPORT int uvhttp_stream_connect(uvhttp_server_t *server, const char *host, int port,
+                                        uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+                                        const uvhttp_stream_events_t *events, void *arg,
+                                        uvhttp_stream_t **stream);
 
 #ifdef __cplusplus
 }

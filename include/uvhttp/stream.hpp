@@ -2,9 +2,10 @@
  *
  * A handler of a stream is a function that gets a Stream and a std::string_view, empty when the client has ended its side; or an object with
  *
- *     void data(uvhttp::Stream, std::string_view)     the same; required
+ *     void data(uvhttp::Stream, std::string_view)     the same; required. Who takes a std::span<char> instead may overwrite it
  *     void opened(uvhttp::Stream)                     behind the 101, before anything comes
  *     void drain(uvhttp::Stream)                      after UVHTTP_EFULL everything has left
+ *     void timer(uvhttp::Stream)                      the time of setTimer has passed
  *     void stopping(uvhttp::Stream)                   the server stops: say goodbye
  *     void closed()                                   it is over
  *
@@ -13,9 +14,12 @@
 #ifndef UVHTTP_STREAM_HPP
 #define UVHTTP_STREAM_HPP
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -47,6 +51,13 @@ public:
     }
     std::size_t pending() const noexcept { return uvhttp_stream_pending(stream_); }
     void setBacklog(std::size_t bytes) const noexcept { uvhttp_stream_set_backlog(stream_, bytes); }
+    /* Has `timer` called once, in place of what was set before; zero takes it back. UVHTTP_EINVAL when the handler has none. */
+    Result setTimer(std::chrono::milliseconds time) const noexcept
+    {
+        if (time.count() < 0 || time.count() > std::int64_t{UINT32_MAX})
+            return UVHTTP_EINVAL;
+        return uvhttp_stream_set_timer(stream_, static_cast<std::uint32_t>(time.count()));
+    }
     void pause() const noexcept { uvhttp_stream_pause(stream_); }
     void resume() const noexcept { uvhttp_stream_resume(stream_); }
     /* Sends what waits, then ends; and closes at once. */
@@ -78,8 +89,13 @@ public:
         {
             h.stopping(s);
         };
+        static constexpr bool times = requires(H & h, Stream s)
+        {
+            h.timer(s);
+        };
         static constexpr uvhttp_stream_events_t events = {onData, drains ? onDrain : nullptr,
-                                                          stops ? onStopping : nullptr, onClosed};
+                                                          stops ? onStopping : nullptr,
+                                                          times ? onTimer : nullptr, onClosed};
         StreamHandler *self = handler.get();
         self->running_++; /* it may be over before this returns */
         uvhttp_stream_t *stream;
@@ -113,14 +129,18 @@ private:
             delete this;
     }
 
-    static void onData(uvhttp_stream_t *stream, const char *data, std::size_t size, void *arg) noexcept
+    static void onData(uvhttp_stream_t *stream, char *data, std::size_t size, void *arg) noexcept
     {
         auto *self = static_cast<StreamHandler *>(arg);
         self->run(stream, [&] {
             if constexpr (std::is_invocable_v<H &, Stream, std::string_view>)
                 self->handler_(Stream(stream), std::string_view(data, size));
-            else
+            else if constexpr (std::is_invocable_v<H &, Stream, std::span<char>>)
+                self->handler_(Stream(stream), std::span<char>(data, size));
+            else if constexpr (requires(H & h, Stream s, std::string_view b) { h.data(s, b); })
                 self->handler_.data(Stream(stream), std::string_view(data, size));
+            else
+                self->handler_.data(Stream(stream), std::span<char>(data, size));
         });
     }
     static void onDrain(uvhttp_stream_t *stream, void *arg) noexcept
@@ -128,6 +148,12 @@ private:
         auto *self = static_cast<StreamHandler *>(arg);
         if constexpr (requires(H & h, Stream s) { h.drain(s); })
             self->run(stream, [&] { self->handler_.drain(Stream(stream)); });
+    }
+    static void onTimer(uvhttp_stream_t *stream, void *arg) noexcept
+    {
+        auto *self = static_cast<StreamHandler *>(arg);
+        if constexpr (requires(H & h, Stream s) { h.timer(s); })
+            self->run(stream, [&] { self->handler_.timer(Stream(stream)); });
     }
     static void onStopping(uvhttp_stream_t *stream, void *arg) noexcept
     {

@@ -4,6 +4,11 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 
+enum {
+    FITTING_PART = 4,  /* from this part of the usual size on, a recycled buffer is the better one */
+    FITTING_UNIT = 64, /* so that the allocator has fewer sizes to keep apart */
+};
+
 void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity)
 {
     *pool = (struct uvh_buffer_pool){.allocator = allocator, .capacity = capacity};
@@ -26,10 +31,9 @@ void uvh_buffer_pool_release(struct uvh_buffer_pool *pool)
     pool->free_count = 0;
 }
 
-struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
+static struct uvh_buffer *take(struct uvh_buffer_pool *pool, size_t capacity)
 {
     struct uvh_buffer *buffer = pool->free;
-    size_t capacity = least > pool->capacity ? least : pool->capacity;
     if (buffer != NULL && capacity == pool->capacity) {
         pool->free = buffer->next;
         pool->free_count--;
@@ -46,6 +50,18 @@ struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
     buffer->used = 0;
     buffer->refs = 1;
     return buffer;
+}
+
+struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
+{
+    return take(pool, least > pool->capacity ? least : pool->capacity);
+}
+
+struct uvh_buffer *uvh_buffer_take_fitting(struct uvh_buffer_pool *pool, size_t least)
+{
+    if (least > pool->capacity / FITTING_PART)
+        return uvh_buffer_take(pool, least);
+    return take(pool, (least + FITTING_UNIT - 1) & ~(size_t)(FITTING_UNIT - 1));
 }
 
 void uvh_buffer_unref(struct uvh_buffer *buffer)

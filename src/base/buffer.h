@@ -39,6 +39,9 @@ void uvh_buffer_pool_release(struct uvh_buffer_pool *pool);
  * a large one is not recycled. */
 struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least);
 
+/* The same for bytes that stay for long: when they are few, a buffer that is not much larger, and is not recycled. */
+struct uvh_buffer *uvh_buffer_take_fitting(struct uvh_buffer_pool *pool, size_t least);
+
 static inline void uvh_buffer_ref(struct uvh_buffer *buffer)
 {
     buffer->refs++;

@@ -33,7 +33,7 @@ void uvh_coding_wishes_read(struct uvh_coding_wishes *wishes, uvhttp_slice_t lin
 enum uvh_coding uvh_coding_choose(const struct uvh_coding_wishes *wishes, unsigned available,
                                   bool *acceptable);
 
-/* All three for a field of one line; base NULL when it is absent, which accepts identity alone. */
+/* All three for a field as one line; base NULL when it is absent, which accepts identity alone. */
 enum uvh_coding uvh_coding_of_field(uvhttp_slice_t accept_encoding, unsigned available, bool *acceptable);
 
 #endif

@@ -6,14 +6,20 @@
 #include "codec/field.h"
 #include "codec/parameter.h"
 
+/* Besides text and what a suffix tells (RFC 6839): formats of text without one, and binary ones that are not packed. Fonts as ".woff" and ".woff2" are. */
 static const char usual[] =
-    "text/* +json +xml +text +yaml application/json application/javascript application/ecmascript "
-    "application/x-javascript application/xml application/xml-dtd application/x-ndjson application/ndjson "
-    "application/jsonl application/json-seq application/yaml application/toml application/sql "
-    "application/graphql application/rtf application/wasm application/x-sh application/x-httpd-php "
-    "application/vnd.ms-fontobject application/x-font-ttf font/ttf font/otf "
-    "font/collection image/bmp image/x-icon image/vnd.microsoft.icon image/x-portable-pixmap model/obj "
-    "model/stl model/gltf-binary audio/wav audio/x-wav message/rfc822";
+    "text/* +json +json-seq +xml +text +yaml application/ecmascript application/graphql "
+    "application/graphql-response application/javascript application/json application/json-seq "
+    "application/json5 application/jsonl application/mbox application/n-quads application/n-triples "
+    "application/ndjson application/pgp-keys application/postscript application/rtf application/sql "
+    "application/toml application/trig application/vnd.apple.mpegurl application/vnd.ms-fontobject "
+    "application/wasm application/x-font-ttf application/x-httpd-php application/x-javascript "
+    "application/x-ndjson application/x-ns-proxy-autoconfig application/x-pem-file application/x-sh "
+    "application/x-subrip application/x-tar application/x-tex application/x-www-form-urlencoded "
+    "application/x-x509-ca-cert application/xml application/xml-dtd application/yaml audio/wav "
+    "audio/x-wav font/collection font/otf font/sfnt font/ttf image/bmp image/vnd.adobe.photoshop "
+    "image/vnd.microsoft.icon image/x-icon image/x-ms-bmp image/x-portable-pixmap message/rfc822 "
+    "model/gltf-binary model/mtl model/obj model/stl";
 
 static bool next_element(const char **list, uvhttp_slice_t *element)
 {
@@ -25,7 +31,7 @@ static bool next_element(const char **list, uvhttp_slice_t *element)
 
 static bool ends_with(uvhttp_slice_t text, uvhttp_slice_t end)
 {
-    return text.length >= end.length &&
+    return text.length > end.length &&
            uvh_field_name_equal((uvhttp_slice_t){text.base + text.length - end.length, end.length}, end);
 }
 

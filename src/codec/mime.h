@@ -12,9 +12,4 @@
 const char *uvh_mime_known_type(uvhttp_slice_t file_name);
 const char *uvh_mime_type(uvhttp_slice_t file_name);
 
-/* Content of this type usually becomes smaller: text and the formats made of it, and binary formats that hold their data as it is.
- * `type` as in Content-Type; parameters and case do not matter. False for what is packed already, and for what is not known:
- * "application/octet-stream" can be anything. */
-bool uvh_mime_is_compressible(const char *type);
-
 #endif

@@ -7,8 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The length of a sequence that begins with this byte; 0 when none does. */
+size_t uvh_utf8_sequence_announced(char lead);
+
 /* The length of the well-formed sequence at `text`, of which `length` bytes (at least one) are there; 0 when it is none. */
 size_t uvh_utf8_sequence_length(const char *text, size_t length);
+
+/* True when `text` is the beginning of a sequence, and `length` (at least one) less than that. */
+bool uvh_utf8_sequence_begins(const char *text, size_t length);
 
 /* True when all of it is well-formed. */
 bool uvh_utf8_sequence_valid(const char *text, size_t length);

@@ -1,28 +1,12 @@
 /* See accepted_coding.h. */
 #include "modules/accepted_coding.h"
 
-#include "codec/field.h"
+#include "modules/field_lines.h"
 
+/* Without memory for a value on several lines the first one has to do. */
 enum uvh_coding uvh_accepted_coding(uvhttp_request_t *request, unsigned available, bool *acceptable)
 {
-    static const uvhttp_slice_t wanted = {"accept-encoding", 15};
-    uvhttp_slice_t name, value, first = {NULL, 0};
-    struct uvh_coding_wishes wishes;
-    unsigned lines = 0;
-    for (size_t i = 0; uvhttp_request_header_at(request, i, &name, &value), name.base != NULL; i++) {
-        if (!uvh_field_name_is(name, wanted))
-            continue;
-        if (++lines == 1) {
-            first = value;
-            continue;
-        }
-        if (lines == 2) {
-            uvh_coding_wishes_init(&wishes);
-            uvh_coding_wishes_read(&wishes, first);
-        }
-        uvh_coding_wishes_read(&wishes, value);
-    }
-    if (lines < 2)
-        return uvh_coding_of_field(first, available, acceptable);
-    return uvh_coding_choose(&wishes, available, acceptable);
+    uvhttp_slice_t accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);
+    (void)uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &accepted);
+    return uvh_coding_of_field(accepted, available, acceptable);
 }

@@ -8,9 +8,8 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
-#include "codec/coding.h"
-#include "codec/mime.h"
-#include "modules/field_lines.h"
+#include "codec/compressible.h"
+#include "modules/accepted_coding.h"
 #include "modules/file_cache.h"
 #include "platform/compress.h"
 
@@ -31,7 +30,7 @@ unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings
                                       uint64_t size)
 {
     if (!settings->compress || size < settings->compress_min_size || size > settings->compress_max_size ||
-        !uvh_mime_is_compressible(type))
+        !uvh_compressible_type((uvhttp_slice_t){type, strlen(type)}))
         return 0;
     return uvh_compress_codings();
 }
@@ -97,21 +96,13 @@ static int make(const struct uvh_static_settings *settings, uvhttp_response_t *r
     return err;
 }
 
-/* Without memory for a value on several lines the first one has to do. */
-static enum uvh_coding choose(uvhttp_request_t *request, unsigned available)
-{
-    uvhttp_slice_t accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);
-    uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &accepted);
-    return uvh_coding_of_field(accepted, available, NULL);
-}
-
 int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                                uvhttp_response_t *response, struct uvh_file_entry *entry)
 {
     if (entry->codings == 0)
         return uvh_static_entity_answer(request, response, entry);
     bool ranged = uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL;
-    enum uvh_coding coding = choose(request, ranged ? entry->siblings : entry->codings);
+    enum uvh_coding coding = uvh_accepted_coding(request, ranged ? entry->siblings : entry->codings, NULL);
     struct uvh_file_entry *variant = entry->variants[coding];
     if (variant != NULL && variant->broken) {
         /* A sibling is opened anew with its source, for the next request; this one has the source. */

@@ -14,7 +14,7 @@ int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)
     return err;
 }
 
-bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter)
+static bool put(struct uvh_inbox *inbox, struct uvh_letter *letter, bool wake)
 {
     letter->next = NULL;
     uv_mutex_lock(&inbox->lock);
@@ -25,10 +25,21 @@ bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter)
         else
             inbox->last->next = letter;
         inbox->last = letter;
-        uv_async_send(&inbox->wake);
+        if (wake)
+            uv_async_send(&inbox->wake);
     }
     uv_mutex_unlock(&inbox->lock);
     return open;
+}
+
+bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter)
+{
+    return put(inbox, letter, true);
+}
+
+bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_letter *letter)
+{
+    return put(inbox, letter, false);
 }
 
 void uvh_inbox_wake(struct uvh_inbox *inbox)

@@ -31,6 +31,9 @@ int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken);
 /* Any thread. False when it is shut: the letter stays the caller's. */
 bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter);
 
+/* The same on the loop's thread, which is not woken: the caller has the letters taken. */
+bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_letter *letter);
+
 /* Any thread; does nothing when it is shut. */
 void uvh_inbox_wake(struct uvh_inbox *inbox);
 

@@ -33,6 +33,11 @@ int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_
     return err;
 }
 
+void uvh_socket_watch_forget(struct uvh_socket_watch *watch)
+{
+    watch->interest = INTEREST_UNSET;
+}
+
 unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events)
 {
     if (status != 0) {

@@ -28,6 +28,9 @@ int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int s
 /* Changes what is watched; costs nothing when it is watched already. 0 or libuv's code. */
 int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_poll_cb on_poll);
 
+/* Somebody else's callback is to be told from the next uvh_socket_watch_want on, whatever that wants. */
+void uvh_socket_watch_forget(struct uvh_socket_watch *watch);
+
 /* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket. When `status` is not 0 nothing
  * is watched any more until uvh_socket_watch_want is called. */
 unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events);

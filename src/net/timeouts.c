@@ -1,8 +1,6 @@
 /* See the header: the order of arming is the order of expiry. */
 #include "net/timeouts.h"
 
-#include <stddef.h>
-
 #include "base/compiler.h"
 
 struct uvh_timeout *uvh_timeout_first(struct uvh_timeout_list *list)
@@ -16,4 +14,22 @@ struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t 
 {
     struct uvh_timeout *first = uvh_timeout_first(list);
     return first != NULL && first->deadline <= now ? first : NULL;
+}
+
+/* Step i is length i + 1 up to 16; behind that, (9 .. 16) << shift for each shift from 1 on. */
+size_t uvh_timeout_step(uint32_t length_ms)
+{
+    uint32_t last = length_ms - 1; /* so that a length which is a step stays it */
+    unsigned shift = 0;
+    while ((last >> shift) >= 1u << UVH_TIMEOUT_STEP_FIRST_BITS)
+        shift++;
+    return (size_t)(last >> shift) + (size_t)shift * 8;
+}
+
+uint32_t uvh_timeout_step_length(size_t step)
+{
+    if (step < 1u << UVH_TIMEOUT_STEP_FIRST_BITS)
+        return (uint32_t)step + 1;
+    uint32_t shift = (uint32_t)step / 8 - 1;
+    return ((uint32_t)step - shift * 8 + 1) << shift;
 }

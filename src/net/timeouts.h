@@ -5,6 +5,7 @@
 #ifndef UVH_NET_TIMEOUTS_H
 #define UVH_NET_TIMEOUTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -50,5 +51,14 @@ struct uvh_timeout *uvh_timeout_first(struct uvh_timeout_list *list);
 
 /* The first member whose deadline has come, or NULL. It stays in the list: the caller arms it anew or cancels it. */
 struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t now);
+
+/* Any length up to 2^31 ms is rounded up to one of these, so that a list for each is few enough: all up to 16, then eight between a power of two and
+ * the next, which is less than an eighth more than was asked for. */
+enum { UVH_TIMEOUT_STEPS = 232, UVH_TIMEOUT_STEP_FIRST_BITS = 4 };
+#define UVH_TIMEOUT_STEP_MOST ((uint32_t)1 << 31)
+
+/* The step of a length of at least 1, and the length of a step. */
+size_t uvh_timeout_step(uint32_t length_ms);
+uint32_t uvh_timeout_step_length(size_t step);
 
 #endif

@@ -43,7 +43,7 @@ int uvh_socket_accept(int listener);
 ssize_t uvh_socket_receive(int socket, void *data, size_t size);
 
 /* Bytes sent from up to UVH_SOCKET_MAX_AREAS areas in this order with one system call; `more` says that more follows at once. */
-enum { UVH_SOCKET_MAX_AREAS = 3 };
+enum { UVH_SOCKET_MAX_AREAS = 17 };
 ssize_t uvh_socket_send(int socket, const uvhttp_slice_t *areas, size_t count, bool more);
 
 /* Bytes sent from `descriptor` at `offset`; 0 means the file ends there. */

@@ -190,7 +190,7 @@ int uvhttp_server_post(uvhttp_server_t *view, size_t worker, uvhttp_post_cb run,
     if (letter == NULL)
         return UVHTTP_ENOMEM;
     *letter = (struct letter){.base.read = read_letter, .run = run, .arg = arg};
-    if (uvh_inbox_put(&server->workers[worker].inbox, &letter->base))
+    if (uvh_worker_write(&server->workers[worker], &letter->base))
         return 0;
     uvh_free(server->allocator, letter);
     return UVHTTP_ESTOPPED;

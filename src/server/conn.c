@@ -7,6 +7,7 @@
 #include "server/accept.h"
 #include "server/send.h"
 #include "server/server.h"
+#include "server/stream_connect.h"
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
@@ -158,9 +159,11 @@ void uvh_conn_close(struct uvh_conn *conn)
     if (conn->life == UVH_CONN_CLOSED)
         return;
     conn->life = UVH_CONN_CLOSED;
-    uvh_counter_subtract(&conn->worker->counters.active_connections, 1);
-    count_idle(conn, UVH_TIMEOUT_CLASSES);
-    uvh_accept_closed(conn->worker);
+    if (!conn->outgoing) {
+        uvh_counter_subtract(&conn->worker->counters.active_connections, 1);
+        count_idle(conn, UVH_TIMEOUT_CLASSES);
+        uvh_accept_closed(conn->worker);
+    }
     uvh_timeout_cancel(&conn->timeout);
     if (conn->exchange != NULL &&
         conn->worker->server->on_finished != NULL) /* as long as the socket knows it */
@@ -211,6 +214,8 @@ static void settle_stream(struct uvh_conn *conn, bool progress)
 {
     bool writes = conn->tx != UVH_TX_IDLE;
     bool reads = !conn->stream->paused && !conn->peer_ended;
+    if (writes)
+        uvh_conn_tx_tighten(conn);
     set_timeout(conn, writes ? UVH_TIMEOUT_WRITE : UVH_TIMEOUT_WAIT, writes && progress);
     watch(conn, (reads ? UVH_WANT_READ : 0u) | (writes ? UVH_WANT_WRITE : 0u));
 }
@@ -243,6 +248,8 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         return;
     }
     if (conn->tx != UVH_TX_IDLE) {
+        if (conn->tx == UVH_TX_FLUSH)
+            uvh_conn_tx_tighten(conn);
         set_timeout(conn, UVH_TIMEOUT_WRITE, progress);
         watch(conn, UVH_WANT_WRITE);
         return;
@@ -330,6 +337,12 @@ void uvh_conn_continue(struct uvh_conn *conn)
         uvh_conn_proceed(conn);
 }
 
+bool uvh_conn_uncork(struct uvh_conn *conn)
+{
+    conn->corked = false;
+    return conn->life == UVH_CONN_OPEN && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0);
+}
+
 bool uvh_conn_tell_drained(struct uvh_conn *conn)
 {
     if (!waits_for_room(conn) || uvh_conn_tx_paced(conn))
@@ -339,14 +352,17 @@ bool uvh_conn_tell_drained(struct uvh_conn *conn)
         uvh_stream_drained(conn->stream);
     else
         uvh_exchange_drained(&conn->exchange->base);
-    conn->corked = false;
-    if (conn->life == UVH_CONN_OPEN && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0))
+    if (uvh_conn_uncork(conn))
         uvh_conn_proceed(conn);
     return true;
 }
 
 void uvh_conn_resume(struct uvh_conn *conn)
 {
+    if (conn->life == UVH_CONN_CLOSED) { /* and yet something to do: it is not open yet */
+        uvh_stream_connect_next(conn);
+        return;
+    }
     if (!uvh_conn_tell_drained(conn))
         uvh_conn_rx_kept(conn);
     uvh_conn_check(conn);

@@ -16,7 +16,7 @@
 
 enum uvh_conn_life {
     UVH_CONN_OPEN = 0,
-    UVH_CONN_CLOSED, /* the socket is closed; the memory waits for libuv and for the exchange */
+    UVH_CONN_CLOSED, /* the socket is closed, and the memory waits for libuv and for the exchange; or not open yet (stream_connect.c) */
 };
 
 enum uvh_conn_rx {
@@ -66,6 +66,7 @@ struct uvh_conn {
     bool close_after : 1; /* no request is taken any more; close once everything is sent */
     bool unread : 1;      /* the client may still be sending, so closing must linger */
     bool handle_closed : 1;
+    bool outgoing : 1; /* made by us, so not one of those that are counted and limited */
 };
 
 /* 10,000 idle connections are to cost at most 512 bytes each, allocator and libuv's table included. */
@@ -103,6 +104,9 @@ void uvh_conn_proceed(struct uvh_conn *conn);
 
 /* Somebody takes bytes again: the same without the news that the client has taken some, so a write timeout goes on. */
 void uvh_conn_read_on(struct uvh_conn *conn);
+
+/* The callbacks of an event have returned: what they wrote is sent. False when the connection has ended. */
+bool uvh_conn_uncork(struct uvh_conn *conn);
 
 /* Tells who was refused a piece, when everything has left meanwhile. False when nobody waits for that. */
 bool uvh_conn_tell_drained(struct uvh_conn *conn);
@@ -164,6 +168,9 @@ int uvh_conn_tx_flush(struct uvh_conn *conn);
 int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length);
 /* Makes room for `size` bytes behind `out`; UVHTTP_ENOMEM with nothing changed, UVHTTP_EGONE when the connection broke. */
 int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size);
+/* The socket is full: what waits goes to a buffer that fits if it is little, so that thousands of clients that take nothing do not hold a whole
+ * buffer each. Without memory it stays where it is. */
+void uvh_conn_tx_tighten(struct uvh_conn *conn);
 /* Appends the head of the response and leaves room behind it; decides whether the connection goes on. Errors as reserve. */
 int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind);
 /* Appends an interim response with the fields set so far. */

@@ -247,8 +247,7 @@ static void tell_stream_end(struct uvh_conn *conn)
 {
     conn->corked = true;
     uvh_stream_deliver_end(conn->stream);
-    conn->corked = false;
-    if (conn->life == UVH_CONN_OPEN && (conn->tx != UVH_TX_IDLE || uvh_conn_tx_flush(conn) == 0))
+    if (uvh_conn_uncork(conn))
         uvh_conn_proceed(conn);
 }
 

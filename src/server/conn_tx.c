@@ -18,6 +18,7 @@ enum {
     COPIED_BODY =
         4096, /* bodies up to this size are copied beside their head, so that pipelined answers share a write */
     PARTS_PER_EVENT = 1 << 20, /* bytes of a body in several parts before other connections get their turn */
+    TIGHT_ENOUGH = 1024,       /* bytes; below, a better fit is not worth the move */
     FIXED_HEAD_SIZE = 256, /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
 };
 
@@ -33,6 +34,16 @@ static void drop_out(struct uvh_conn *conn)
     if (conn->out.buffer != NULL)
         uvh_buffer_unref(conn->out.buffer);
     conn->out = (struct uvh_conn_output){NULL, 0, 0};
+}
+
+/* What waits goes to another buffer, which is large enough. */
+static void move_out(struct uvh_conn *conn, struct uvh_buffer *buffer)
+{
+    uvhttp_slice_t pending = uvh_conn_tx_waiting(conn);
+    if (pending.length > 0)
+        memcpy(buffer->data, pending.base, pending.length);
+    drop_out(conn);
+    conn->out = (struct uvh_conn_output){buffer, 0, (uint32_t)pending.length};
 }
 
 int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size)
@@ -51,14 +62,25 @@ int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size)
     }
     /* Twice what waits, so that many small pieces are not copied again for each. */
     size_t least = pending.length + (size > pending.length ? size : pending.length);
-    struct uvh_buffer *buffer = uvh_buffer_take(&conn->worker->buffers, least);
+    struct uvh_buffer_pool *pool = &conn->worker->buffers;
+    /* Behind a full socket it may stay for long. */
+    struct uvh_buffer *buffer =
+        conn->tx == UVH_TX_FLUSH ? uvh_buffer_take_fitting(pool, least) : uvh_buffer_take(pool, least);
     if (buffer == NULL)
         return UVHTTP_ENOMEM;
-    if (pending.length > 0)
-        memcpy(buffer->data, pending.base, pending.length);
-    drop_out(conn);
-    *out = (struct uvh_conn_output){buffer, 0, (uint32_t)pending.length};
+    move_out(conn, buffer);
     return 0;
+}
+
+void uvh_conn_tx_tighten(struct uvh_conn *conn)
+{
+    size_t waiting = uvh_conn_tx_waiting(conn).length;
+    size_t capacity = conn->out.buffer->capacity;
+    if (capacity <= TIGHT_ENOUGH || waiting > capacity / 8)
+        return;
+    struct uvh_buffer *buffer = uvh_buffer_take_fitting(&conn->worker->buffers, waiting);
+    if (buffer != NULL)
+        move_out(conn, buffer);
 }
 
 int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length)

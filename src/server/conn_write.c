@@ -9,8 +9,11 @@ enum { COPIED = 4096 }; /* up to this size they are copied beside what is collec
 
 int uvh_conn_write_now(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count)
 {
-    uvhttp_slice_t all[UVH_SOCKET_MAX_AREAS] = {uvh_conn_tx_waiting(conn)};
-    size_t all_count = all[0].length > 0 ? 1 : 0;
+    uvhttp_slice_t all[UVH_SOCKET_MAX_AREAS]; /* not cleared: that would cost as much as the rest of this */
+    uvhttp_slice_t waiting = uvh_conn_tx_waiting(conn);
+    size_t all_count = 0;
+    if (waiting.length > 0)
+        all[all_count++] = waiting;
     for (size_t i = 0; i < count; i++)
         all[all_count++] = areas[i];
     ssize_t sent = uvh_socket_send(conn->watch.socket, all, all_count, false);
@@ -38,10 +41,41 @@ int uvh_conn_write_now(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_
     return 0;
 }
 
+/* One area, with nothing before it. */
+static int write_alone(struct uvh_conn *conn, const uvhttp_slice_t *area)
+{
+    ssize_t result = uvh_socket_send(conn->watch.socket, area, 1, false);
+    if (result < 0 && result != -EAGAIN) {
+        uvh_conn_close(conn);
+        return UVHTTP_EGONE;
+    }
+    size_t sent = result < 0 ? 0 : (size_t)result;
+    uvh_counter_add(&conn->worker->counters.bytes_sent, sent);
+    if (UVH_LIKELY(sent == area->length))
+        return 0; /* nothing has changed that would have to be settled */
+    conn->tx = UVH_TX_FLUSH;
+    int err = uvh_conn_tx_append(conn, area->base + sent, area->length - sent);
+    if (err != 0 && sent == 0) {
+        conn->tx = UVH_TX_IDLE;
+        return err;
+    }
+    if (err != 0) {
+        uvh_conn_close(conn); /* half of it is on its way */
+        return UVHTTP_EGONE;
+    }
+    if (!conn->corked)
+        uvh_conn_settle(conn, true);
+    return 0;
+}
+
 int uvh_conn_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size)
 {
-    if (size > COPIED && conn->tx == UVH_TX_IDLE)
-        return uvh_conn_write_now(conn, areas, count);
+    if (conn->tx == UVH_TX_IDLE) {
+        if (count == 1 && conn->out.buffer == NULL && (size > COPIED || !conn->corked))
+            return write_alone(conn, areas);
+        if (size > COPIED)
+            return uvh_conn_write_now(conn, areas, count);
+    }
     int err = uvh_conn_tx_reserve(conn, size);
     if (err != 0)
         return err;

@@ -177,5 +177,8 @@ int uvhttp_server_adopt(uvhttp_server_t *view, int fd)
     if (err != 0)
         return public_code(err);
     uv_update_time(server->loop); /* the loop may not have run for a while, and timeouts count from now */
-    return uvh_accept_take(&server->workers[0], fd);
+    err = uvh_accept_take(&server->workers[0], fd);
+    if (err == 0)
+        uvh_server_serves(server);
+    return err;
 }

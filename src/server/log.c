@@ -48,6 +48,16 @@ void uvh_server_log(struct uvh_server *server, uvhttp_log_level_t level, const c
     va_end(arguments);
 }
 
+void uvhttp_server_log(uvhttp_server_t *server, uvhttp_log_level_t level, const char *format, ...)
+{
+    va_list arguments;
+    if (server == NULL)
+        return;
+    va_start(arguments, format);
+    uvh_server_log_list(uvh_server_of(server), level, format, arguments);
+    va_end(arguments);
+}
+
 static const char *level_name(uvhttp_log_level_t level)
 {
     switch (level) {

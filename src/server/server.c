@@ -25,8 +25,11 @@ void uvh_server_release(struct uvh_server *server)
         owned->release(owned->arg);
         uvh_free(server->allocator, owned);
     }
-    if (server->owns_loop)
+    if (server->owns_loop) {
+        /* Handles of what was owned have been told to close. */
+        (void)uv_run(&server->own_loop, UV_RUN_NOWAIT);
         uv_loop_close(&server->own_loop);
+    }
     uvh_free(server->allocator, server);
 }
 
@@ -78,6 +81,33 @@ int uvh_server_start(struct uvh_server *server)
     uvh_socket_ignore_sigpipe();
     server->life = UVH_SERVER_RUNNING;
     return 0;
+}
+
+static void keep_running_for(struct uvh_server *server, void (*change)(uv_handle_t *handle))
+{
+    struct uvh_worker *first = &server->workers[0];
+    change((uv_handle_t *)&first->inbox.wake);
+    change((uv_handle_t *)&first->tick);
+    for (size_t i = 0; i < server->signal_count; i++)
+        change((uv_handle_t *)&server->signals[i]);
+}
+
+int uvh_server_start_for_streams(struct uvh_server *server)
+{
+    bool first = server->life == UVH_SERVER_NEW;
+    int err = uvh_server_start(server);
+    if (err == 0 && first) {
+        server->streams_only = true;
+        keep_running_for(server, uv_unref);
+    }
+    return err;
+}
+
+void uvh_server_serves(struct uvh_server *server)
+{
+    if (server->streams_only)
+        keep_running_for(server, uv_ref);
+    server->streams_only = false;
 }
 
 /* Ends everything here and now; the loop is the server's own. */
@@ -190,14 +220,16 @@ int uvhttp_server_run(uvhttp_server_t *view)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call. */
-    if (server->life == UVH_SERVER_RUNNING && uvh_list_empty(&server->workers[0].listeners) &&
-        server->workers[0].connection_count == 0)
+    if (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
+        uvh_list_empty(&server->workers[0].listeners) && server->workers[0].connection_count == 0)
         return UVHTTP_EINVAL;
     int err = server->life == UVH_SERVER_RUNNING ? uvh_workers_start(server) : 0;
     if (err != 0) {
         end_at_once(server);
         return err;
     }
+    if (err == 0 && server->streams_only) /* being told to stop does not keep its loop running */
+        uvh_server_woken(server);
     int left = uv_run(server->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;
 }

@@ -52,6 +52,8 @@ struct uvh_server {
     struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
     int port;                         /* of the first listener that has one */
     bool listened;
+    bool
+        streams_only; /* it was started for streams to others, and does not keep its loop running for more than them */
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller gave none */
     bool owns_loop;
@@ -103,6 +105,12 @@ int64_t uvh_server_unix_ms(const struct uvh_server *server);
 /* Starts a server that is new: checks the configuration, freezes the router, prepares the workers. 0 also when it runs already;
  * UVHTTP_ESTOPPED when it does not any more. */
 int uvh_server_start(struct uvh_server *server);
+
+/* The same for a stream to somebody else: unless connections are taken as well, the loop does not run on for the server itself. */
+int uvh_server_start_for_streams(struct uvh_server *server);
+
+/* It takes connections from now on. */
+void uvh_server_serves(struct uvh_server *server);
 
 /* Stops, the second time at once. The first worker's thread, as all of the following. */
 void uvh_server_stop(struct uvh_server *server);

@@ -112,6 +112,8 @@ int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
         if (err != 0)
             return err;
         handle->data = server;
+        if (server->streams_only)
+            uv_unref((uv_handle_t *)handle);
         server->open_handles++;
         err = uv_signal_start(handle, on_signal, numbers[server->signal_count++]);
         if (err != 0)

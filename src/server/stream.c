@@ -9,11 +9,17 @@
 #include "server/conn.h"
 #include "server/send.h"
 #include "server/server.h"
+#include "server/stream_connect.h"
 
 _Static_assert((int)UVHTTP_STREAM_MAX_AREAS <= (int)UVH_CONN_WRITE_AREAS,
                "what a stream writes leaves with one call");
 
 static const size_t most_bytes = (size_t)1 << 30;
+
+static uint32_t at_most(size_t bytes)
+{
+    return (uint32_t)(bytes < most_bytes ? bytes : most_bytes);
+}
 
 static bool is_ended(const struct uvhttp_stream *stream)
 {
@@ -22,7 +28,7 @@ static bool is_ended(const struct uvhttp_stream *stream)
 
 /* ---- from the connection ---- */
 
-void uvh_stream_deliver(struct uvhttp_stream *stream, const char *data, size_t size)
+void uvh_stream_deliver(struct uvhttp_stream *stream, char *data, size_t size)
 {
     stream->events.data(stream, data, size, stream->arg);
 }
@@ -32,7 +38,8 @@ void uvh_stream_deliver_end(struct uvhttp_stream *stream)
     if (stream->end_told || is_ended(stream))
         return;
     stream->end_told = true;
-    stream->events.data(stream, "", 0, stream->arg);
+    char nothing = 0;
+    stream->events.data(stream, &nothing, 0, stream->arg);
 }
 
 void uvh_stream_drained(struct uvhttp_stream *stream)
@@ -42,10 +49,29 @@ void uvh_stream_drained(struct uvhttp_stream *stream)
         stream->events.drain(stream, stream->arg);
 }
 
+/* That something was due says nothing of the client, so a write timeout goes on. */
+void uvh_stream_time_has_come(struct uvhttp_stream *stream)
+{
+    struct uvh_conn *conn = stream->conn;
+    uvh_timeout_cancel(&stream->timer);
+    if (stream->connecting) {
+        uvh_stream_connect_fail(stream, UV_ETIMEDOUT);
+        return;
+    }
+    conn->corked = true;
+    stream->events.timer(stream, stream->arg);
+    if (uvh_conn_uncork(conn)) {
+        uvh_conn_close_if_done(conn);
+        uvh_conn_read_on(conn);
+    }
+    uvh_conn_check(conn);
+}
+
 void uvh_stream_closed(struct uvhttp_stream *stream)
 {
     const uvhttp_allocator_t *allocator = stream->conn->worker->server->allocator;
     uvh_list_remove(&stream->link);
+    uvh_timeout_cancel(&stream->timer);
     if (stream->starting) { /* nobody knows it yet */
         stream->conn = NULL;
         return;
@@ -64,7 +90,9 @@ void uvh_stream_stop_all(struct uvh_worker *worker)
         struct uvhttp_stream *stream = UVH_CONTAINER_OF(batch.next, struct uvhttp_stream, link);
         uvh_list_remove(&stream->link);
         uvh_list_append(&worker->streams, &stream->link);
-        if (stream->events.stopping != NULL && !is_ended(stream))
+        if (stream->connecting)
+            uvh_stream_connect_fail(stream, UVHTTP_ESTOPPED);
+        else if (stream->events.stopping != NULL && !is_ended(stream))
             stream->events.stopping(stream, stream->arg);
         else
             uvhttp_stream_end(stream);
@@ -72,6 +100,20 @@ void uvh_stream_stop_all(struct uvh_worker *worker)
 }
 
 /* ---- the beginning ---- */
+
+struct uvhttp_stream *uvh_stream_new(const struct uvh_server *server, const uvhttp_stream_events_t *events,
+                                     void *arg)
+{
+    struct uvhttp_stream *stream = uvh_alloc_zero(server->allocator, sizeof(*stream));
+    if (stream == NULL)
+        return NULL;
+    stream->events = *events;
+    stream->arg = arg;
+    stream->backlog = at_most(server->config.write_backlog);
+    uvh_list_init(&stream->link);
+    uvh_timeout_init(&stream->timer);
+    return stream;
+}
 
 bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request, const char *protocol)
 {
@@ -106,12 +148,9 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
         return UVHTTP_EINVAL;
     if (exchange->worker->draining)
         return UVHTTP_ESTOPPED;
-    struct uvhttp_stream *stream = uvh_alloc_zero(server->allocator, sizeof(*stream));
+    struct uvhttp_stream *stream = uvh_stream_new(server, events, arg);
     if (stream == NULL)
         return UVHTTP_ENOMEM;
-    stream->events = *events;
-    stream->arg = arg;
-    stream->backlog = server->config.write_backlog;
     stream->starting = true;
     uvh_exchange_hold(exchange); /* for what is taken back */
     err = uvhttp_response_set_header(response, "Upgrade", protocol);
@@ -153,14 +192,33 @@ int uvh_conn_upgrade(struct uvh_exchange *base)
 
 /* ---- the bytes ---- */
 
+/* More than nothing, and not too much. */
+static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count, size_t size)
+{
+    struct uvh_conn *conn = stream->conn;
+    if (UVH_UNLIKELY(uvh_conn_tx_waiting(conn).length > stream->backlog)) {
+        /* What is only being collected is no reason to refuse. */
+        if (conn->tx == UVH_TX_IDLE && uvh_conn_tx_flush(conn) != 0)
+            return UVHTTP_EGONE;
+        if (uvh_conn_tx_waiting(conn).length > stream->backlog) {
+            uvhttp_stream_await_drain(stream);
+            return UVHTTP_EFULL;
+        }
+    }
+    return uvh_conn_write(conn, areas, count, size);
+}
+
 int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size)
 {
-    return uvhttp_stream_write_areas(stream, &(uvhttp_slice_t){data, size}, 1);
+    if (is_ended(stream))
+        return UVHTTP_EGONE;
+    if (size > most_bytes)
+        return UVHTTP_EINVAL;
+    return size == 0 ? 0 : write_bytes(stream, &(uvhttp_slice_t){data, size}, 1, size);
 }
 
 int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *areas, size_t count)
 {
-    struct uvh_conn *conn = stream->conn;
     size_t size = 0;
     if (is_ended(stream))
         return UVHTTP_EGONE;
@@ -171,15 +229,26 @@ int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *are
             return UVHTTP_EINVAL;
         size += areas[i].length;
     }
-    if (size == 0)
-        return 0;
-    if (uvh_conn_tx_waiting(conn).length > stream->backlog) {
-        stream->wants_drain = true;
-        if (!conn->corked)
-            uvh_conn_settle(conn, false);
-        return UVHTTP_EFULL;
-    }
-    return uvh_conn_write(conn, areas, count, size);
+    return size == 0 ? 0 : write_bytes(stream, areas, count, size);
+}
+
+size_t uvhttp_stream_blocked(const uvhttp_stream_t *stream)
+{
+    return stream->conn->tx == UVH_TX_IDLE ? 0 : uvh_conn_tx_waiting(stream->conn).length;
+}
+
+void uvhttp_stream_await_drain(uvhttp_stream_t *stream)
+{
+    if (is_ended(stream))
+        return;
+    stream->wants_drain = true;
+    if (!stream->conn->corked)
+        uvh_conn_settle(stream->conn, false);
+}
+
+uint64_t uvhttp_stream_now(const uvhttp_stream_t *stream)
+{
+    return uv_now(stream->conn->worker->loop);
 }
 
 size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)
@@ -189,7 +258,25 @@ size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)
 
 void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes)
 {
-    stream->backlog = bytes < most_bytes ? bytes : most_bytes;
+    stream->backlog = at_most(bytes);
+}
+
+int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds)
+{
+    struct uvh_worker *worker = stream->conn->worker;
+    if (is_ended(stream))
+        return UVHTTP_EGONE;
+    if (stream->events.timer == NULL || milliseconds > UVH_TIMEOUT_STEP_MOST)
+        return UVHTTP_EINVAL;
+    if (milliseconds == 0) {
+        uvh_timeout_cancel(&stream->timer);
+        return 0;
+    }
+    struct uvh_timeout_list *timers = uvh_worker_timers(worker, milliseconds);
+    if (timers == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_timeout_arm(timers, &stream->timer, uv_now(worker->loop));
+    return 0;
 }
 
 void uvhttp_stream_pause(uvhttp_stream_t *stream)
@@ -213,8 +300,13 @@ void uvhttp_stream_resume(uvhttp_stream_t *stream)
 void uvhttp_stream_end(uvhttp_stream_t *stream)
 {
     struct uvh_conn *conn = stream->conn;
+    if (stream->connecting) { /* there is nothing to be sent before */
+        uvh_stream_connect_give_up(stream);
+        return;
+    }
     if (is_ended(stream))
         return;
+    uvh_timeout_cancel(&stream->timer);
     conn->close_after = true;
     conn->unread = !conn->peer_ended; /* closing waits for the client's end, so that it gets everything */
     if (conn->corked)
@@ -225,5 +317,8 @@ void uvhttp_stream_end(uvhttp_stream_t *stream)
 
 void uvhttp_stream_close(uvhttp_stream_t *stream)
 {
-    uvh_conn_close(stream->conn);
+    if (stream->connecting)
+        uvh_stream_connect_give_up(stream);
+    else
+        uvh_conn_close(stream->conn);
 }

@@ -20,8 +20,17 @@ const void *uvh_watch_thread(void)
     return &here;
 }
 
+/* Of this thread, in whose turn it is; so an address that a later thread gets again says nothing wrong. */
+static _Thread_local const struct uvh_watch *in_turn;
+
+bool uvh_watch_in_turn(const struct uvh_watch *watch)
+{
+    return in_turn == watch;
+}
+
 void uvh_watch_begin_turn(struct uvh_watch *watch)
 {
+    in_turn = watch;
     atomic_store_explicit(&watch->thread, uvh_watch_thread(), memory_order_relaxed);
     uint64_t now = uv_hrtime();
     uint64_t latest = watch->others != 0 ? watch->others : latest_begin(watch->wait.loop);
@@ -51,6 +60,7 @@ static void on_wait(uv_prepare_t *prepare)
     uvh_counter_add(&watch->time, now - watch->waited);
     watch->waited = now;
     watch->turn = watch->others = 0;
+    in_turn = NULL;
     watch->in_turn = 0;
 }
 
@@ -75,6 +85,8 @@ int uvh_watch_start(struct uvh_watch *watch, uv_loop_t *loop)
 
 void uvh_watch_close(struct uvh_watch *watch, uv_close_cb closed)
 {
+    if (in_turn == watch)
+        in_turn = NULL;
     uv_close((uv_handle_t *)&watch->wait, closed);
     uv_close((uv_handle_t *)&watch->after, closed);
 }

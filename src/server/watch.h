@@ -34,6 +34,9 @@ enum { UVH_WATCH_HANDLES = 2 };
 int uvh_watch_start(struct uvh_watch *watch, uv_loop_t *loop);
 void uvh_watch_close(struct uvh_watch *watch, uv_close_cb closed);
 
+/* True on the thread that is in a turn of this loop, between its first event and the wait. */
+bool uvh_watch_in_turn(const struct uvh_watch *watch);
+
 /* Something that is different for every thread. */
 const void *uvh_watch_thread(void);
 

@@ -15,6 +15,16 @@ enum {
     CONNECTIONS_PER_PAGE = 64,
 };
 
+/* A timer that is set again by what it calls is due later than now, so this ends. */
+static void tell_timers(struct uvh_worker *worker, uint64_t now)
+{
+    for (size_t i = 0; i < UVH_TIMEOUT_STEPS && worker->timers != NULL; i++) {
+        struct uvh_timeout *expired;
+        while ((expired = uvh_timeout_expired(&worker->timers[i], now)) != NULL)
+            uvh_stream_time_has_come(UVH_CONTAINER_OF(expired, struct uvhttp_stream, timer));
+    }
+}
+
 static void on_tick(uv_timer_t *tick)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(tick, struct uvh_worker, tick);
@@ -25,30 +35,13 @@ static void on_tick(uv_timer_t *tick)
         while ((expired = uvh_timeout_expired(&worker->timeouts[i], now)) != NULL)
             uvh_conn_timed_out(UVH_CONTAINER_OF(expired, struct uvh_conn, timeout));
     }
+    tell_timers(worker, now);
     /* Descriptors and memory may have come free elsewhere in the process. */
     struct uvh_list *listeners = &worker->listeners;
     for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
         uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
     if (worker->connection_count == 0)
         uv_timer_stop(tick);
-}
-
-/* Takes the members of the moment only: a connection that comes back at once waits for the next turn. */
-static void on_resume(uv_idle_t *resume)
-{
-    struct uvh_worker *worker = UVH_CONTAINER_OF(resume, struct uvh_worker, resume);
-    struct uvh_list *waiting = &worker->timeouts[UVH_TIMEOUT_RESUME].members;
-    struct uvh_list batch;
-    uvh_watch_event(&worker->watch);
-    uvh_list_init(&batch);
-    uvh_list_take_all(&batch, waiting);
-    while (!uvh_list_empty(&batch)) {
-        struct uvh_list *first = batch.next;
-        uvh_list_remove(first);
-        uvh_conn_resume(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
-    }
-    if (uvh_list_empty(waiting))
-        uv_idle_stop(resume);
 }
 
 /* ---- letters ---- */
@@ -62,6 +55,28 @@ static void read_letters(struct uvh_worker *worker, struct uvh_letter *letter)
         letter = next;
     }
     worker->reading = false;
+}
+
+/* Takes the members of the moment only: a connection that comes back at once waits for the next turn. */
+static void on_resume(uv_idle_t *resume)
+{
+    struct uvh_worker *worker = UVH_CONTAINER_OF(resume, struct uvh_worker, resume);
+    struct uvh_list *waiting = &worker->timeouts[UVH_TIMEOUT_RESUME].members;
+    struct uvh_list batch;
+    uvh_watch_event(&worker->watch);
+    if (worker->letters_here) {
+        worker->letters_here = false;
+        read_letters(worker, uvh_inbox_take(&worker->inbox));
+    }
+    uvh_list_init(&batch);
+    uvh_list_take_all(&batch, waiting);
+    while (!uvh_list_empty(&batch)) {
+        struct uvh_list *first = batch.next;
+        uvh_list_remove(first);
+        uvh_conn_resume(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
+    }
+    if (uvh_list_empty(waiting) && !worker->letters_here)
+        uv_idle_stop(resume);
 }
 
 static void on_woken(uv_async_t *wake)
@@ -225,6 +240,19 @@ struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, ui
     return list;
 }
 
+struct uvh_timeout_list *uvh_worker_timers(struct uvh_worker *worker, uint32_t length_ms)
+{
+    const uvhttp_allocator_t *allocator = worker->server->allocator;
+    if (worker->timers == NULL) {
+        worker->timers = uvh_alloc(allocator, UVH_TIMEOUT_STEPS * sizeof(*worker->timers));
+        if (worker->timers == NULL)
+            return NULL;
+        for (size_t i = 0; i < UVH_TIMEOUT_STEPS; i++)
+            uvh_timeout_list_init(&worker->timers[i], uvh_timeout_step_length(i));
+    }
+    return &worker->timers[uvh_timeout_step(length_ms)];
+}
+
 /* ---- the beginning ---- */
 
 int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop)
@@ -268,6 +296,7 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_slab_release(&worker->connections);
     uvh_inbox_release(&worker->inbox);
     uvh_free(worker->server->allocator, worker->timeouts);
+    uvh_free(worker->server->allocator, worker->timers);
 }
 
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
@@ -311,6 +340,17 @@ void uvh_worker_watch_time(struct uvh_worker *worker)
 {
     if (!uv_is_active((uv_handle_t *)&worker->tick))
         uv_timer_start(&worker->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter)
+{
+    if (!uvh_watch_in_turn(&worker->watch))
+        return uvh_inbox_put(&worker->inbox, letter);
+    if (!uvh_inbox_put_here(&worker->inbox, letter))
+        return false;
+    worker->letters_here = true;
+    uv_idle_start(&worker->resume, on_resume);
+    return true;
 }
 
 void uvh_worker_resume_later(struct uvh_worker *worker)

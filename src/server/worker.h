@@ -62,8 +62,9 @@ struct uvh_worker {
     struct uvh_buffer *receive_buffer; /* the current one; NULL until needed */
     struct uvh_timeout_list *timeouts; /* one per class, then one for each length that routes ask for */
     size_t timeout_count;
-    uv_timer_t tick;  /* looks at the timeouts; active while there is anything to time */
-    uv_idle_t resume; /* active while the RESUME list has members */
+    struct uvh_timeout_list *timers; /* of streams, one per step of length; NULL until one is set */
+    uv_timer_t tick;                 /* looks at the timeouts; active while there is anything to time */
+    uv_idle_t resume;                /* active while the RESUME list has members */
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
@@ -77,6 +78,7 @@ struct uvh_worker {
     bool accept_failing;     /* and it has been logged */
     bool draining;           /* as `life` says; connections ask for it */
     bool reading;            /* letters are being read */
+    bool letters_here;       /* some were put in on this thread, and are read in the next turn */
     unsigned char life;      /* enum uvh_worker_life */
     uint64_t date_expires;   /* loop time from which `date_line` is old */
     char date_line[UVH_DATE_LINE_SIZE];
@@ -105,11 +107,17 @@ void uvh_worker_settle(struct uvh_worker *worker);
 /* The list of timeouts of so many seconds, which a route asks for. */
 struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, uint32_t seconds);
 
+/* The list for timers of streams that have at least so many milliseconds to go; NULL when memory ran out. */
+struct uvh_timeout_list *uvh_worker_timers(struct uvh_worker *worker, uint32_t length_ms);
+
 /* The receive buffer with at least `space` free bytes behind `used`; NULL when memory ran out. Borrowed. */
 struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space);
 
 /* "Date: ...\r\n", formatted at most once a second. */
 const char *uvh_worker_date_line(struct uvh_worker *worker);
+
+/* Puts a letter in from any thread: what this worker writes to itself in a turn costs no call of the system. False when the inbox is shut. */
+bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter);
 
 /* Has the members of the RESUME list looked at in the next loop turn. */
 void uvh_worker_resume_later(struct uvh_worker *worker);

@@ -123,6 +123,7 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
             uvh_accept_drop(last_listener(&server->workers[--begun]));
     } else {
         server->listened = true;
+        uvh_server_serves(server);
         if (server->port == 0)
             server->port = chosen;
     }
@@ -137,6 +138,7 @@ int uvh_workers_listen_on(struct uvh_server *server, int socket)
     if (err != 0)
         return err;
     server->listened = true;
+    uvh_server_serves(server);
     if (server->port == 0)
         server->port = port;
     return 0;

@@ -46,10 +46,16 @@ class Browser:
         os.close(child_reads)
         os.close(child_writes)
         self.number, self.received, self.events, self.session = 0, b"", [], None
+        self.tab()
+
+    def tab(self):
+        """Opens a tab, to which everything goes from now on. What `session` becomes by it may be set again later, to go back."""
+        self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        return self.session
 
     def close(self):
         try:

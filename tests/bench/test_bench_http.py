@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DOUBLE = pathlib.Path(__file__).with_name("double.py")
 
 sys.path.insert(0, str(ROOT / "tools"))
-from benchlib import Refused, cpu, latency, progress, roster, servers, session, verify, works, wrk  # noqa: E402
+from benchlib import Refused, cpu, family_websocket, latency, progress, roster, servers, session, verify, works, wrk  # noqa: E402
 from benchlib.contender import Contender, Place, newest  # noqa: E402
 sys.path.pop(0)
 
@@ -333,8 +333,10 @@ def test_every_contender_can_do_a_work_or_says_why_not():
 
 
 def test_the_set_up_knows_every_contender():
-    known = set(re.findall(r"^(peer-\w+)\)", (ROOT / "tools/setup.sh").read_text(), re.M))
-    assert {one.packages for one in roster.choose(["all"]) if one.packages} == known
+    names = re.findall(r"^(peer-[^)]+)\)", (ROOT / "tools/setup.sh").read_text(), re.M)
+    known = {name for line in names for name in line.split(" | ")}
+    of_websocket = {f"peer-{one.name}" for one in family_websocket.ALL if not one.own and one.name != "floor"}
+    assert {one.packages for one in roster.choose(["all"]) if one.packages} | of_websocket == known
 
 
 def test_the_mix_is_the_same_every_time_and_follows_zipf():

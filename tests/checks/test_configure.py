@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -114,3 +115,21 @@ def test_libraries_and_program_need_no_cpp_compiler(tmp_path):
 ])
 def test_a_wrong_option_is_explained(tmp_path, options, words):
     assert words in configure(tmp_path, *options)
+
+
+def test_a_build_without_websocket_has_nothing_of_it(tmp_path):
+    """Nothing of it is compiled, what is left does not need it, and programs can include all headers."""
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DBUILD_WITH_MIMALLOC=OFF"]
+    assert "uvhttp_objects.dir/src/modules/websocket.c.o" in configured_targets(tmp_path / "with", *options)
+    targets = configured_targets(tmp_path, *options, "-DBUILD_WITH_WEBSOCKET=OFF")
+    own = re.compile(r"(src/(codec/(ws_|sha1)|modules/(websocket|topic)|redis/)|examples/websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)")
+    assert "examples/" in targets and not own.findall(targets)
+    subprocess.run(["ninja", "-C", tmp_path / "build", "uvhttp"], capture_output=True, check=True)
+    library = tmp_path / "build/dist/lib/libuvhttp.so"
+    names = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+    assert " T uvhttp_server_new" in names and "websocket" not in names and "topic" not in names
+    program = tmp_path / "program.c"
+    program.write_text("#include <uvhttp.h>\n#include <uvhttp/topics.h>\n#include <uvhttp/websocket.h>\n"
+                       "int main(void)\n{\n    return uvhttp_version() == 0;\n}\n")
+    subprocess.run(["cc", program, "-I", ROOT / "include", library, "-o", tmp_path / "program"], check=True)
+    subprocess.run([tmp_path / "program"], check=True, env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})

@@ -81,6 +81,7 @@ def test_a_cargo_from_elsewhere_will_do(tmp_path):
 
 @pytest.mark.parametrize("peer, packages", [
     ("nginx", "nginx-light"), ("h2o", "h2o"), ("apache", "apache2-bin"), ("evhttp", "libevent-dev"), ("granian", "python3-venv"),
+    ("libwebsockets", "libwebsockets-dev"), ("websockets", "python3-venv"),
 ])
 def test_each_server_to_compare_with_is_asked_for_alone(tmp_path, peer, packages):
     system = System(tmp_path, [*SERVE, "python3"])
@@ -89,7 +90,24 @@ def test_each_server_to_compare_with_is_asked_for_alone(tmp_path, peer, packages
     assert f"    apt-get install --no-install-recommends {packages}\n" in result.stderr
 
 
-@pytest.mark.parametrize("peer, program", [("go", "go"), ("node", "node"), ("actix", "cargo")])
+def test_an_npm_from_elsewhere_will_do(tmp_path):
+    system = System(tmp_path, SERVE)
+    system.add("npm", "exit 0")
+    result = system.setup("test")
+    assert result.returncode == 1
+    assert " python3-websockets " in result.stderr and " npm" not in result.stderr
+
+
+def test_a_conformance_suite_needs_an_environment_of_its_own(tmp_path):
+    result = System(tmp_path, [*SERVE, "libcmocka-dev", "python3", "debian-archive-keyring"]).setup("conformance")
+    assert result.returncode == 1
+    assert "    apt-get install --no-install-recommends python3-venv\n" in result.stderr
+
+
+@pytest.mark.parametrize("peer, program", [
+    ("go", "go"), ("node", "node"), ("actix", "cargo"), ("gorilla", "go"), ("coder", "go"), ("ws", "node"), ("tokio-tungstenite", "cargo"),
+    ("fastwebsockets", "cargo"),
+])
 def test_a_language_from_elsewhere_will_do(tmp_path, peer, program):
     system = System(tmp_path, SERVE)
     system.add(program, "exit 0")

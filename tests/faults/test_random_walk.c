@@ -218,7 +218,7 @@ static void stream_on(uvhttp_stream_t *stream, void *arg)
     uvhttp_stream_end(stream);
 }
 
-static void stream_data(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+static void stream_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
     (void)data;
     (void)arg;

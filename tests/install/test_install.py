@@ -36,6 +36,23 @@ int main(void)
     return 0;
 }
 """
+REDIS_C = """#include <stdio.h>
+#include <uvhttp.h>
+#include <uvhttp/redis.h>
+
+int main(void)
+{
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_topics_t *topics;
+    uvhttp_redis_options_t options = {0};
+    if (uvhttp_topics_new(&topics, server, NULL) != 0 || uvhttp_redis_carry(topics, server, &options, NULL) != 0 ||
+        uvhttp_redis_carry(topics, server, &options, NULL) != UVHTTP_EINVAL)
+        return 1;
+    uvhttp_server_free(server);
+    printf("%s\\n", uvhttp_version());
+    return 0;
+}
+"""
 # C and C++: a message is written, goes through a ring whose seam it crosses, and is read again.
 PARSER_C = r"""#include <stdio.h>
 #include <uvhttp/parser.h>
@@ -88,6 +105,10 @@ foreach(kind parser parser_static)
     add_executable(c_${kind} parser.c)
     target_link_libraries(c_${kind} PRIVATE uvhttp::${kind})
 endforeach()
+foreach(kind redis redis_static)
+    add_executable(c_${kind} redis.c)
+    target_link_libraries(c_${kind} PRIVATE uvhttp::${kind})
+endforeach()
 add_executable(cxx_uvhttp server.cc)
 target_link_libraries(cxx_uvhttp PRIVATE uvhttp::uvhttp)
 add_executable(cxx_parser parser.cc)
@@ -122,6 +143,7 @@ def consumer(prefix, tmp_path_factory):
     (source / "CMakeLists.txt").write_text(CONSUMER_CMAKE)
     (source / "server.c").write_text(SERVER_C)
     (source / "server.cc").write_text(SERVER_C)
+    (source / "redis.c").write_text(REDIS_C)
     (source / "parser.c").write_text(PARSER_C)
     (source / "parser.cc").write_text(PARSER_C)
     run("cmake", "-G", "Ninja", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
@@ -132,13 +154,16 @@ def consumer(prefix, tmp_path_factory):
 @pytest.mark.parametrize("program, output", [
     ("c_uvhttp", VERSION + "\n"), ("c_uvhttp_static", VERSION + "\n"), ("cxx_uvhttp", VERSION + "\n"),
     ("c_parser", PARSER_OUTPUT), ("c_parser_static", PARSER_OUTPUT), ("cxx_parser", PARSER_OUTPUT),
+    ("c_redis", VERSION + "\n"), ("c_redis_static", VERSION + "\n"),
 ])
 def test_find_package(consumer, program, output):
     assert run(consumer / program) == output
 
 
 @pytest.mark.parametrize("program, wanted, unwanted", [
-    ("c_uvhttp", ["libuvhttp.so", "libcrypto", "libbrotlienc", "libzstd", "libz.so"], []),
+    ("c_uvhttp", ["libuvhttp.so", "libcrypto", "libbrotlienc", "libzstd", "libz.so"], ["hiredis"]),
+    ("c_redis", ["libuvhttp_redis.so", "libuvhttp.so", "libhiredis"], []),
+    ("c_redis_static", ["libhiredis", "libuv.so"], ["libuvhttp"]),
     ("c_uvhttp_static", ["libuv.so", "libcrypto"], ["libuvhttp"]),
     ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
     ("c_parser_static", [], ["libuv", "libmimalloc", "libcrypto"]),
@@ -153,7 +178,7 @@ def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
 
 
 @pytest.mark.parametrize("module, source, output", [
-    ("uvhttp", SERVER_C, VERSION + "\n"), ("uvhttp_parser", PARSER_C, PARSER_OUTPUT),
+    ("uvhttp", SERVER_C, VERSION + "\n"), ("uvhttp_parser", PARSER_C, PARSER_OUTPUT), ("uvhttp_redis", REDIS_C, VERSION + "\n"),
 ])
 def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
     (tmp_path / "main.c").write_text(source)
@@ -164,7 +189,7 @@ def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
     assert run(tmp_path / "main", env=environment) == output
     libraries = run("ldd", tmp_path / "main", env=environment)
     assert f"lib{module}.so.{VERSION.rsplit('.', 1)[0]} => {library_folder}" in libraries
-    assert ("libuv.so" in libraries) == (module == "uvhttp")
+    assert ("libuv.so" in libraries) == (module != "uvhttp_parser")
     assert run("pkg-config", "--modversion", module, env=environment) == VERSION + "\n"
 
 

@@ -28,12 +28,14 @@ static void *heap_allocate(size_t size, void *context)
         return NULL;
     *header = size;
     atomic_fetch_add(&heap->live, 1);
+    atomic_fetch_add(&heap->held, size);
     return memset((char *)header + HEADER, PATTERN, size);
 }
 
 static void heap_release(void *memory, void *context)
 {
     struct fault_heap *heap = context;
+    atomic_fetch_sub(&heap->held, *header_of(memory));
     memset(memory, PATTERN, *header_of(memory));
     free(header_of(memory));
     atomic_fetch_sub(&heap->live, 1);
@@ -55,6 +57,7 @@ void fault_heap_init(struct fault_heap *heap)
 {
     heap->allocator = (uvhttp_allocator_t){heap_allocate, heap_reallocate, heap_release, heap};
     atomic_store(&heap->live, 0);
+    atomic_store(&heap->held, 0);
     fault_heap_arm(heap, 0, false);
 }
 

@@ -15,6 +15,7 @@ struct fault_heap {
     uvhttp_allocator_t allocator;
     atomic_size_t calls; /* of allocate and reallocate since the start or the last fault_heap_arm */
     atomic_size_t live;
+    atomic_size_t held; /* bytes of these blocks */
     atomic_size_t failures;
     size_t fail_at; /* the call that fails, counted from 1; 0: none */
     bool fail_on;   /* all calls after it fail too */

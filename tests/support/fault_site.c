@@ -226,7 +226,7 @@ static int echo_pieces(uvhttp_request_t *request, uvhttp_response_t *response, v
     return err != 0 ? err : uvhttp_request_on_body(request, send_back, NULL);
 }
 
-static void send_on(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+static void send_on(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
     (void)arg;
     if (size == 0)

@@ -104,7 +104,8 @@ void stage_turns(struct stage *stage, int count)
 
 void stage_wait(struct stage *stage)
 {
-    uv_timer_start(&stage->pulse, on_pulse, PULSE_MS, 0);
+    /* Again and again: the first may be due before the loop waits. */
+    uv_timer_start(&stage->pulse, on_pulse, PULSE_MS, PULSE_MS);
     uv_run(&stage->loop, UV_RUN_ONCE);
 }
 

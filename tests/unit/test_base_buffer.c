@@ -97,6 +97,24 @@ static void a_larger_one_is_made_on_demand_and_not_kept(void **state)
     assert_int_equal(pool.free_count, 1);
 }
 
+static void a_fitting_one_is_not_much_larger_than_asked_for(void **state)
+{
+    (void)state;
+    for (size_t least = 0; least <= 2 * CAPACITY; least++) {
+        struct uvh_buffer *buffer = uvh_buffer_take_fitting(&pool, least);
+        assert_non_null(buffer);
+        assert_true(buffer->capacity >= least);
+        if (least <= CAPACITY / 4)
+            assert_true(buffer->capacity < least + 64);
+        else
+            assert_int_equal(buffer->capacity, least < CAPACITY ? CAPACITY : least);
+        memset(buffer->data, 1, buffer->capacity);
+        uvh_buffer_unref(buffer);
+        assert_sane(0);
+    }
+    assert_int_equal(pool.free_count, 1);
+}
+
 static void the_pool_keeps_a_bounded_number(void **state)
 {
     (void)state;
@@ -156,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_the_last_reference_recycles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_larger_one_is_made_on_demand_and_not_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_pool_keeps_a_bounded_number, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_fitting_one_is_not_much_larger_than_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_one_given_is_the_next_one_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(running_out_of_memory_is_a_null, set_up, tear_down),
 #if defined(UVH_ASAN)

@@ -1,6 +1,8 @@
 /* The server of uvhttp.hpp: what is stored is destroyed exactly once, nothing is allocated for a request, exceptions become answers and cross no frame of C,
  * a Later knows whether there is somebody to answer, and the first failure of setting up stays. Server and client run on one thread, turn by turn. */
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -14,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -26,11 +29,8 @@
 
 #include <uvhttp.hpp>
 
-extern "C" {
-#include "support/raw_client.h"
-/* Last, because its macros are called skip and fail. */
-#include <cmocka.h>
-}
+/* Last, because cmocka's macros are called skip and fail. */
+#include "support/hpp_stage.hpp"
 
 using namespace std::string_literals;
 using uvhttp::Later;
@@ -51,194 +51,6 @@ static_assert(std::ranges::input_range<uvhttp::Multipart>);
 /* A module that is gone behind the line cannot be used. */
 static_assert(std::is_convertible_v<uvhttp::RateLimit &, uvhttp::Native> &&
               !std::is_convertible_v<uvhttp::RateLimit, uvhttp::Native>);
-
-/* ---- memory that is counted, everybody's ---- */
-
-static std::atomic<std::size_t> allocations; /* threads of the pool allocate, too */
-
-static bool out_of_memory; /* of the server's allocator */
-static long memory_left =
-    -1; /* how many allocations of it, and of `new` that may fail, succeed; negative: all */
-
-static bool has_memory()
-{
-    return !out_of_memory && (memory_left < 0 || memory_left-- > 0);
-}
-
-[[gnu::noinline]] static void *count_allocation(void *memory)
-{
-    allocations++;
-    return memory;
-}
-
-[[gnu::noinline]] void *operator new(std::size_t size)
-{
-    if (void *memory = count_allocation(std::malloc(size == 0 ? 1 : size)))
-        return memory;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void *operator new(std::size_t size, const std::nothrow_t &) noexcept
-{
-    return has_memory() ? count_allocation(std::malloc(size == 0 ? 1 : size)) : nullptr;
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept
-{
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept
-{
-    std::free(memory);
-}
-
-static const uvhttp_allocator_t counted = {
-    [](std::size_t size, void *) { return has_memory() ? count_allocation(std::malloc(size)) : nullptr; },
-    [](void *memory, std::size_t size, void *) {
-        return has_memory() ? count_allocation(std::realloc(memory, size)) : nullptr;
-    },
-    [](void *memory, void *) { std::free(memory); }, nullptr};
-
-/* ---- a server and a client in turns ---- */
-
-/* Its copies and moves are one object as far as destroying goes: `alive` says how many stand for it. */
-class Guest
-{
-public:
-    explicit Guest(int &alive) : alive_(&alive) { ++*alive_; }
-    Guest(Guest &&other) noexcept : alive_(other.alive_) { ++*alive_; }
-    Guest(const Guest &) = delete;
-    Guest &operator=(const Guest &) = delete;
-    ~Guest() { --*alive_; }
-
-private:
-    int *alive_;
-};
-
-struct Answer {
-    int status = 0;
-    std::string head;
-    std::string body;
-};
-
-static raw_client closed_client()
-{
-    raw_client client = {};
-    client.socket = -1;
-    return client;
-}
-
-class Stage
-{
-public:
-    Stage()
-    {
-        assert_int_equal(uv_loop_init(&loop), 0);
-        uv_timer_init(&loop, &pulse_);
-        uv_unref(reinterpret_cast<uv_handle_t *>(&pulse_));
-        uvhttp::Config config;
-        config->allocator = &counted;
-        config->drain_timeout = 0;
-        config.onLog([this](uvhttp_log_level_t level, std::string_view message) {
-            if (level == UVHTTP_LOG_ERROR)
-                (errors += message) += "\n";
-        });
-        server.emplace(&loop, std::move(config));
-    }
-    Stage(const Stage &) = delete;
-    Stage &operator=(const Stage &) = delete;
-    ~Stage() { end(); }
-
-    /* Everything that was lent to the server is back. */
-    void end()
-    {
-        if (ended_)
-            return;
-        ended_ = true;
-        raw_client_close(&client, false);
-        server.reset();
-        uv_close(reinterpret_cast<uv_handle_t *>(&pulse_), nullptr);
-        uv_run(&loop, UV_RUN_DEFAULT);
-        assert_int_equal(uv_loop_close(&loop), 0);
-    }
-    void listen()
-    {
-        server->listen("127.0.0.1", 0);
-        if (server->error())
-            print_error("%s: %s\n", server->where(), server->error().text());
-        assert_false(bool(server->error()));
-        connect();
-    }
-    void connect()
-    {
-        raw_client_close(&client, false);
-        raw_client_connect(&client, server->port(), 0);
-        offset_ = 0;
-    }
-    void turn()
-    {
-        raw_client_step(&client, 65536);
-        uv_run(&loop, UV_RUN_NOWAIT);
-    }
-    template <class Done> void until(Done done)
-    {
-        for (int i = 0; i < 200000; i++) {
-            if (done())
-                return;
-            raw_client_step(&client, 65536);
-            /* Waits a moment at most, for work on other threads. */
-            uv_timer_start(
-                &pulse_, [](uv_timer_t *) {}, 1, 0);
-            uv_run(&loop, UV_RUN_ONCE);
-        }
-        fail_msg("nothing happens");
-    }
-    void send(std::string_view text) { raw_client_send(&client, text.data(), text.size()); }
-    Answer answer(bool bodiless = false)
-    {
-        raw_answer raw = {};
-        until([&] { return raw_client_answer(&client, &offset_, bodiless, &raw) || client.ended; });
-        return {raw.status, std::string(raw.head == nullptr ? "" : raw.head, raw.head_length),
-                std::string(raw.body == nullptr ? "" : raw.body, raw.body_length)};
-    }
-    Answer ask(const std::string &target, const std::string &fields = "", const std::string &body = "",
-               const std::string &method = "")
-    {
-        send((!method.empty() ? method
-              : body.empty()  ? "GET"
-                              : "POST") +
-             " " + target + " HTTP/1.1\r\nHost: h\r\n" + fields +
-             (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body);
-        return answer();
-    }
-    std::string received() const
-    {
-        return client.data == nullptr ? std::string()
-                                      : std::string(client.data + offset_, client.received - offset_);
-    }
-
-    uv_loop_t loop;
-    std::string errors;
-    std::optional<Server> server;
-    raw_client client = closed_client();
-
-private:
-    uv_timer_t pulse_;
-    std::size_t offset_ = 0;
-    bool ended_ = false;
-};
-
-static void assert_answer(const Answer &answer, int status, std::string_view body)
-{
-    if (answer.body != body)
-        print_error("found '%s', wanted '%.*s'\n", answer.body.c_str(), static_cast<int>(body.size()),
-                    body.data());
-    assert_int_equal(answer.status, status);
-    assert_true(answer.body == body);
-}
-
-static bool holds(std::string_view text, std::string_view part)
-{
-    return text.find(part) != text.npos;
-}
 
 /* ---- handlers and what they capture ---- */
 
@@ -847,10 +659,17 @@ struct Echo {
             *trace += "behind "; /* it is still there */
             return;
         }
-        if (bytes.empty())
+        if (bytes == "timer")
+            assert_true(stream.setTimer(std::chrono::milliseconds(1)) == 0);
+        else if (bytes.empty())
             stream.end();
         else
             assert_true(stream.write(bytes) == 0);
+    }
+    void timer(Stream stream)
+    {
+        *trace += "timer ";
+        assert_true(stream.write("tick") == 0);
     }
     void stopping(Stream stream)
     {
@@ -859,6 +678,21 @@ struct Echo {
         stream.end();
     }
     void closed() { *trace += "closed "; }
+};
+
+/* Overwrites what it gets. */
+struct Reverse {
+    Guest guest;
+
+    void data(Stream stream, std::span<char> bytes)
+    {
+        std::reverse(bytes.begin(), bytes.end());
+        assert_true(stream.setTimer(std::chrono::milliseconds(1)) == UVHTTP_EINVAL); /* it has none */
+        if (bytes.empty())
+            stream.end();
+        else
+            assert_true(stream.write(std::string_view(bytes.data(), bytes.size())) == 0);
+    }
 };
 
 static const char upgrade[] = " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
@@ -878,6 +712,16 @@ static void test_streams(void **)
                                else
                                    assert_true(stream.write(std::to_string(++count)) == 0);
                            });
+    });
+    stage.server->get("/reverse",
+                      [&alive](Response res) { return res.upgrade("echo", Reverse{Guest(alive)}); });
+    stage.server->get("/upper", [&alive](Response res) {
+        return res.upgrade("echo", [guest = Guest(alive)](Stream stream, std::span<char> bytes) {
+            if (bytes.empty())
+                return stream.end();
+            bytes[0] = 'X';
+            assert_true(stream.write(std::string_view(bytes.data(), bytes.size())) == 0);
+        });
     });
     stage.server->get("/refused", echo);
     stage.listen();
@@ -905,6 +749,20 @@ static void test_streams(void **)
     open("/echo", "hi there ");
     stage.send("close");
     over("opened closed behind ");
+
+    open("/echo", "hi there ");
+    stage.send("timer");
+    stage.until([&] { return rest() == "tick"; });
+    raw_client_end_sending(&stage.client);
+    over("opened timer closed ");
+
+    for (const char *path : {"/reverse", "/upper"}) {
+        open(path, "");
+        stage.send("abc");
+        stage.until([&] { return rest() == (path == "/upper"s ? "Xbc" : "cba"); });
+        raw_client_end_sending(&stage.client);
+        over("");
+    }
 
     open("/echo", "hi there ");
     stage.send("throw");

@@ -144,6 +144,31 @@ static void a_long_random_walk_agrees_with_a_simple_model(void **state)
     }
 }
 
+static void assert_step(uint32_t length)
+{
+    size_t step = uvh_timeout_step(length);
+    assert_in_range(step, 0, UVH_TIMEOUT_STEPS - 1);
+    uint32_t rounded = uvh_timeout_step_length(step);
+    assert_true(rounded >= length);
+    assert_true((uint64_t)(rounded - length) * 8 < length);
+    assert_int_equal(uvh_timeout_step(rounded), step);
+    assert_true(step == 0 || uvh_timeout_step_length(step - 1) < length); /* no smaller one would do */
+}
+
+static void lengths_are_rounded_up_by_less_than_an_eighth(void **state)
+{
+    (void)state;
+    for (uint32_t length = 1; length < 100000; length++)
+        assert_step(length);
+    for (int bit = 17; bit <= 31; bit++) {
+        assert_step(((uint32_t)1 << bit) - 1);
+        assert_step((uint32_t)1 << bit);
+        if (bit < 31)
+            assert_step(((uint32_t)1 << bit) + 1);
+    }
+    assert_int_equal(uvh_timeout_step(UVH_TIMEOUT_STEP_MOST), UVH_TIMEOUT_STEPS - 1); /* none too many */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup(arming_again_puts_a_member_last, set_up),
         cmocka_unit_test_setup(a_member_is_in_one_list_at_a_time, set_up),
         cmocka_unit_test_setup(never_means_never, set_up),
+        cmocka_unit_test_setup(lengths_are_rounded_up_by_less_than_an_eighth, set_up),
         cmocka_unit_test_setup(a_long_random_walk_agrees_with_a_simple_model, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

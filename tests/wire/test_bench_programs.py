@@ -16,7 +16,10 @@ from wire_server import built
 
 SITE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/site"
 TEXT = b"Hello, world\n"
-SERVERS = {"benchmark_rps": ["0"], "benchmark_unified": ["0"], "performance_static_server": ["-d", SITE, "-p", "0"]}
+# Left out with BUILD_WITH_WEBSOCKET=OFF.
+WEBSOCKET = (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "dist/bin/benchmark_websocket").exists()
+SERVERS = {"benchmark_rps": ["0"], "benchmark_unified": ["0"], "performance_static_server": ["-d", SITE, "-p", "0"],
+           **({"benchmark_websocket": ["0"]} if WEBSOCKET else {})}
 
 
 def content(size):
@@ -75,6 +78,9 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
     ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
     ("performance_static_server", ["-x"], "invalid option -- 'x'"),
     ("floor", ["--magic"], "what is '--magic'?"),
+    ("floor_websocket", ["--magic"], "sage"),
+    ("floor_websocket", ["1", "2"], "sage"),
+    *((("benchmark_websocket", [port], "sage") for port in ("65536", "80x", "-1")) if WEBSOCKET else ()),
 ])
 def test_wrong_arguments_are_refused_with_the_usage(name, arguments, reason):
     done = program.run(name, *arguments)

@@ -13,7 +13,9 @@ import httpx
 import pytest
 
 import raw
+import ws_raw
 from program import Program, clean_environment
+from topics_server import Member
 from wire_server import SAFETY_TIMEOUT, built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -67,7 +69,8 @@ def curl(line, port, folder):
 def test_every_example_is_tested():
     source = pathlib.Path(__file__).read_text()
     for name in {**TWINS, **EXAMPLES}:
-        assert comment_lines(name, "printf" if name.startswith("parse_") else "curl"), f"{name} says no command to try it"
+        commands = {"parse": ["printf"], "websocket": ["curl", "printf", "python3"]}.get(name.split("_")[0], ["curl"])
+        assert any(comment_lines(name, command) for command in commands), f"{name} says no command to try it"
         assert f"def test_{name}" in source, name
 
 
@@ -385,9 +388,36 @@ def test_blocking(start, tmp_path):
     primes, report = [curl(line, program.port, tmp_path).stdout for line in curl_lines("blocking")]
     assert primes == "148933 primes below 2000000\n"
     assert report == "line 1\nline 2\nline 3\n"
-    done = subprocess.run(["curl", "-sS", "--max-time", "60", "--limit-rate", "20M", f"http://127.0.0.1:{program.port}/report?lines=1000000"],
+    done = subprocess.run(["curl", "-sS", "--max-time", "600", "--limit-rate", "20M", f"http://127.0.0.1:{program.port}/report?lines=1000000"],
                           capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
     assert done.stdout == "".join(f"line {i}\n" for i in range(1, 1_000_001))
+
+
+# topics
+
+
+def test_topics(start, tmp_path):
+    program = start("topics")
+    line, = curl_lines("topics")
+    assert curl(line, program.port, tmp_path).stdout == "0 are here\n"
+    cooks = [Member(program.port, target="/rooms/kitchen") for _ in range(3)]
+    guest = Member(program.port, target="/rooms/hall")
+    eventually(lambda: curl(line, program.port, tmp_path).stdout == "3 are here\n", "all have joined")
+    for cook in cooks:
+        assert "dinner is ready" == cook.get()
+    cooks[0].say("coming")
+    for cook in cooks[1:]:
+        got = cook.get()
+        while got == "dinner is ready":
+            got = cook.get()
+        assert got == "coming"
+    with raw.Connection(program.port) as connection:
+        assert connection.ask("POST", "/rooms/hall", body=b"hello").body == b"1 are here\n"
+        assert connection.ask("POST", "/rooms/hall", body=b"\xff").status == 400
+        assert connection.ask("POST", "/rooms/%23", body=b"to all").status == 404
+    assert guest.get() == "hello"
+    with pytest.raises(AssertionError, match=" 403 "):
+        Member(program.port, target="/rooms/%2B")
 
 
 # upgrade
@@ -407,6 +437,103 @@ def test_upgrade(start, tmp_path):
         connection.socket.shutdown(socket.SHUT_WR)
         assert connection.rest() == b""
     eventually(lambda: "one has left" in read_more(program), "the end is told")
+
+
+# websocket_*: with the clients of examples/clients; the pages are tested in test_websocket_pages.py
+
+CLIENTS = {"py": ["/usr/bin/python3"], "mjs": ["node", "--experimental-websocket", "--no-warnings"]}
+
+
+@pytest.fixture
+def client():
+    """Starts a client of examples/clients, to be talked to by its standard input and output."""
+    running = []
+
+    def starter(name, *arguments):
+        command = [*CLIENTS[name.split(".")[1]], ROOT / "examples/clients" / name, *arguments]
+        running.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_environment()))
+        return running[-1]
+
+    yield starter
+    for process in running:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+def say(process, text):
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def test_websocket_client(start):
+    """It sends what it reads and prints what comes; its exit code says whether the end was a good one."""
+    command = [built("websocket_client"), start("websocket_echo").url + "echo"]
+    done = subprocess.run(command, input="hello\nwörld\n\n", capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hello\nwörld\n\n", "")
+
+
+def test_websocket_client_ends_with_its_server(start):
+    """Also while it waits for a line."""
+    program = start("websocket_echo")
+    with subprocess.Popen([built("websocket_client"), program.url + "echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=clean_environment()) as client:
+        say(client, "hello\n")
+        assert client.stdout.readline() == "hello\n"
+        assert program.stop() == 0
+        assert client.wait(3 * SAFETY_TIMEOUT) == 1 and client.stderr.read().startswith("closed with 1001")
+
+
+@pytest.mark.parametrize("url, error", [("ws://127.0.0.1:{port}/", "closed with 1006 connection refused"), ("wss://127.0.0.1/", "left out"), ("nonsense", "")])
+def test_websocket_client_says_why_it_cannot(url, error):
+    done = subprocess.run([built("websocket_client"), url.format(port=free_port())], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    assert done.returncode == 1 and error in done.stderr and done.stderr
+
+
+@pytest.mark.parametrize("name", ["echo.py", "echo.mjs"])
+def test_websocket_echo(start, client, name):
+    program = start("websocket_echo")
+    lines = f"hello\nwörld\n{list(range(30_000))}\n"
+    assert client(name, program.url + "echo").communicate(lines, 3 * SAFETY_TIMEOUT)[0] == lines
+
+
+def test_websocket_chat(start, client):
+    """Two clients in a room and one beside it; what they say, and how many they are, is told in the room."""
+    program = start("websocket_chat")
+    rooms = program.url.replace("http:", "ws:") + "chat/"
+    ada, beside = client("chat.py", rooms + "kitchen", "ada"), client("chat.py", rooms + "cellar", "eve")
+    assert ada.stdout.readline() == "* ada joined, 1 here\n"
+    bob = client("chat.mjs", rooms + "kitchen", "bøb")
+    assert ada.stdout.readline() == bob.stdout.readline() == "* bøb joined, 2 here\n"
+    say(ada, "hello, all of <you>\n")
+    assert ada.stdout.readline() == bob.stdout.readline() == "ada: hello, all of <you>\n"
+    say(bob, "\n")
+    assert ada.stdout.readline() == bob.stdout.readline() == "bøb: \n"
+    assert bob.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "" and bob.returncode == 0
+    assert ada.stdout.readline() == "* bøb left, 1 here\n"
+    assert ada.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "" and ada.returncode == 0
+    assert beside.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "* eve joined, 1 here\n"
+
+
+@pytest.mark.parametrize("path, status", [("chat/kitchen?nick=ada", 101), ("chat/kitchen", 403), ("chat/kitchen?nick=a%20b", 403), ("chat/%23?nick=a", 403),
+                                          ("chat/a%2Fb?nick=a", 403), ("chat/+?nick=a", 403), (f"chat/{33 * 'a'}?nick=a", 403)])
+def test_websocket_chat_refuses_names_that_mean_something(start, path, status):
+    program = start("websocket_chat")
+    with program.connect() as connection:
+        connection.send(ws_raw.handshake("/" + path))
+        assert connection.head()[0] == status
+
+
+def test_websocket_chart(start):
+    """Everybody gets the same samples, once a second; who comes later gets those from then on."""
+    program = start("websocket_chart")
+    with ws_raw.WebSocket(program.port, "/live") as first, ws_raw.WebSocket(program.port, "/live") as second:
+        samples = [first.message()[1], first.message()[1]]
+        assert second.message()[1] in samples
+    for sample in map(json.loads, samples):
+        assert sample.keys() == {"requests", "kilobytes", "busy", "connections"}
+        assert sample["connections"] == 2 and 0 <= sample["busy"] <= 100
 
 
 # upload_file

@@ -118,12 +118,22 @@ def test_a_body_that_was_not_read_is_in_the_way(server):
         assert response.status == 500 and response.get("Upgrade") is None
 
 
-def test_two_areas_are_sent_as_one_and_three_are_refused(server):
+def test_sixteen_areas_are_sent_as_one_and_seventeen_are_refused(server):
+    whole = b"".join(b"<%d>" % i for i in range(16))
     with server.connect() as connection:
         go_over(connection)
         connection.send(b"areas")
-        assert connection.receive_exactly(6) == b"<areas"
+        assert connection.receive_exactly(len(whole)) == whole
         assert server.stats()["last_error"] == "UVHTTP_EINVAL"
+
+
+def test_a_timer_is_told_each_time_it_is_set(server):
+    with server.connect() as connection:
+        go_over(connection)
+        connection.send(b"timer")
+        assert connection.receive_exactly(12) == b"tickticktick"
+        connection.send(b"and on")
+        assert connection.receive_exactly(6) == b"and on"
 
 
 def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
@@ -226,6 +236,58 @@ def test_the_access_counts_101_as_informational(server):
         go_over(connection)
         after = server.stats()
     assert after["responses_1xx"] == before["responses_1xx"] + 1
+
+
+# ---- connections to others ----
+
+def through(connection, host, port):
+    return go_over(connection, offer(f"/tunnel?host={host}&port={port}"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_stream_goes_to_another_server(server, start, host):
+    other, before = start(), server.stats()
+    with server.connect() as connection:
+        through(connection, host, other.port)
+        assert connection.receive_exactly(10) == b"connected\n"
+        for _ in range(3):
+            assert connection.ask().body == b"Hello, world\n"
+        assert other.stats()["total_requests"] >= 3
+        after = server.stats()
+        # This one, and the one that asks for the numbers. The one to the other server is none of them.
+        assert after["total_connections"] - before["total_connections"] == 2
+    eventually(lambda: server.stats()["streams_closed"] == before["streams_closed"] + 2, "both sides are closed")
+
+
+def test_much_comes_from_another_server_to_a_client_that_reads_later(server, start):
+    other, size = start(), 5_000_000
+    refused = server.stats()["refused_pieces"]
+    with server.connect(receive_buffer=16384) as connection:
+        through(connection, "127.0.0.1", other.port)
+        assert connection.receive_exactly(10) == b"connected\n"
+        connection.send(raw.request("GET", f"/large?size={size}", "Connection: close"))
+        eventually(lambda: server.stats()["refused_pieces"] > refused, "the client's side is full")
+        response = connection.response()
+        assert response.status == 200 and response.body == raw.pattern(size)
+
+
+@pytest.mark.parametrize("host, name", [("127.0.0.1", "ECONNREFUSED"), ("no%20such%20host", "EAI_NONAME")])
+def test_why_there_is_no_connection_is_told(server, host, name):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with server.connect() as connection:
+            through(connection, host, unused.getsockname()[1])
+            assert connection.rest().decode().endswith(name)
+
+
+def test_a_server_that_stops_ends_its_own_connections(start):
+    server, other = start(drain_timeout=60), start()
+    with server.connect() as connection:
+        through(connection, "127.0.0.1", other.port)
+        assert connection.receive_exactly(10) == b"connected\n"
+        server.ask("GET", "/stop")
+        connection.rest()
+    assert server.wait() == 0
 
 
 def test_node_goes_over(server):

@@ -13,6 +13,8 @@ environment  where and with what it was measured
 table        figures as text
 progress     the progress line
 latency      latency at a fixed rate
+websocket_* the same for `./dev bench ws`: its load, its checks, its works, its session; family_websocket has its servers
+system_calls how many system calls a server makes
 load, scale, idle, capacity   what grows with what, and what a machine can serve
 targets      the marks uvhttp is to reach
 compare      two results beside each other

@@ -53,7 +53,7 @@ def curve_figures(report, metric):
 def kind_of(report):
     """(name of the benchmark, how to get figures)"""
     kind = report.get("kind")
-    if kind == "http":
+    if kind in ("http", "ws"):
         return kind, http_figures
     if kind in ("scale", "capacity"):
         return kind, curve_figures
@@ -70,7 +70,7 @@ def figures(report, path, metric):
         kind, reader = kind_of(report)
         return kind, dict(reader(report, metric))
     except (KeyError, TypeError, AttributeError) as error:
-        raise Refused(f"{path} is no result of bench http, quick, parser, scale or capacity: {error!r}") from error
+        raise Refused(f"{path} is no result of bench http, ws, quick, parser, scale or capacity: {error!r}") from error
 
 
 def verdict(old, new):

@@ -1,4 +1,4 @@
-/* The NEON intrinsics that src/codec/vector_neon.h uses, written in plain C by SIMDe, so that its back end can be tested on any machine: the build
+/* The NEON intrinsics that src/codec/vector_neon.h and octets_neon.h use, written in plain C by SIMDe, so that its back end can be tested on any machine: the build
  * puts this folder in front where the tests compile that back end elsewhere than on ARM. No library is ever built with it. */
 #ifndef UVH_TESTS_ARM_NEON_H
 #define UVH_TESTS_ARM_NEON_H
@@ -17,10 +17,12 @@
 #include <simde/arm/neon/ld1.h>
 #include <simde/arm/neon/maxv.h>
 #include <simde/arm/neon/orr.h>
+#include <simde/arm/neon/qsub.h>
 #include <simde/arm/neon/qtbl.h>
 #include <simde/arm/neon/reinterpret.h>
 #include <simde/arm/neon/shr_n.h>
 #include <simde/arm/neon/shrn_n.h>
+#include <simde/arm/neon/st1.h>
 #include <simde/arm/neon/tst.h>
 
 #endif

@@ -9,7 +9,7 @@ struct echo {
     char *kept; /* what was refused, until it has drained */
     size_t kept_size;
     bool ended; /* by the client */
-    bool polite;
+    int ticks;  /* still to be said */
 };
 
 static void go_on(struct echo *echo, const char *data, size_t size)
@@ -26,14 +26,21 @@ static void go_on(struct echo *echo, const char *data, size_t size)
     echo->kept_size = size;
 }
 
-static void on_data(uvhttp_stream_t *stream, const char *data, size_t size, void *arg)
+/* "<0>", "<1>", ... as one; one more than that is too many. */
+static void write_areas(uvhttp_stream_t *stream)
+{
+    uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS + 1];
+    char texts[UVHTTP_STREAM_MAX_AREAS + 1][8];
+    for (int i = 0; i <= UVHTTP_STREAM_MAX_AREAS; i++)
+        areas[i] = (uvhttp_slice_t){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "<%d>", i)};
+    app.last_error = uvhttp_stream_write_areas(stream, areas, UVHTTP_STREAM_MAX_AREAS + 1);
+    if (uvhttp_stream_write_areas(stream, areas, UVHTTP_STREAM_MAX_AREAS) != 0)
+        abort();
+}
+
+static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
     struct echo *echo = arg;
-    uvhttp_slice_t areas[] = {
-        {"<",  1   },
-        {data, size},
-        {">",  1   }
-    };
     if (size == 0) {
         echo->ended = true;
         if (echo->kept == NULL)
@@ -44,12 +51,23 @@ static void on_data(uvhttp_stream_t *stream, const char *data, size_t size, void
         (void)uvhttp_stream_write(stream, "bye", 3);
         uvhttp_stream_end(stream);
         app.last_error = uvhttp_stream_write(stream, "more", 4);
+    } else if (size >= 5 && memcmp(data, "timer", 5) == 0) {
+        echo->ticks = 3;
+        app.last_error = uvhttp_stream_set_timer(stream, 10);
     } else if (size >= 5 && memcmp(data, "areas", 5) == 0) {
-        app.last_error = uvhttp_stream_write_areas(stream, areas, 3);
-        (void)uvhttp_stream_write_areas(stream, areas, 2);
+        write_areas(stream);
     } else {
         go_on(echo, data, size);
     }
+}
+
+static void on_timer(uvhttp_stream_t *stream, void *arg)
+{
+    struct echo *echo = arg;
+    if (uvhttp_stream_write(stream, "tick", 4) != 0)
+        abort();
+    if (--echo->ticks > 0 && uvhttp_stream_set_timer(stream, 10) != 0)
+        abort();
 }
 
 static void on_drain(uvhttp_stream_t *stream, void *arg)
@@ -88,6 +106,7 @@ static int echo_stream(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     uvhttp_stream_events_t events = {.data = on_data,
                                      .drain = on_drain,
                                      .stopping = arg == NULL ? NULL : on_stopping,
+                                     .timer = on_timer,
                                      .closed = on_closed};
     const char *backlog = uvhttp_request_query(req, "backlog");
     struct echo *echo = calloc(1, sizeof *echo);

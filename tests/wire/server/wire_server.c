@@ -207,6 +207,8 @@ static int add_routes(uvhttp_server_t *server)
     if (err == 0)
         err = add_streams(router);
     if (err == 0)
+        err = add_tunnel(router);
+    if (err == 0)
         err = add_blocking(router);
     if (err == 0)
         err = add_guards(server);
@@ -214,6 +216,10 @@ static int add_routes(uvhttp_server_t *server)
         err = add_asking(router);
     if (err == 0)
         err = add_limited(router);
+#ifdef UVHTTP_TESTS_WEBSOCKET
+    if (err == 0)
+        err = add_websockets(server);
+#endif
     for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
         err = uvhttp_router_add(router, &piece_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

@@ -111,11 +111,17 @@ int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 /* streams.c: adds the routes that test_streams.py asks. 0, or the first error. */
 int add_streams(uvhttp_router_t *router);
 
+/* tunnel.c: the same, for the connections that are made here. */
+int add_tunnel(uvhttp_router_t *router);
+
 /* blocking.c: adds the routes that test_blocking.py asks. 0, or the first error. */
 int add_blocking(uvhttp_router_t *router);
 
 /* asking.c: adds its routes. */
 int add_asking(uvhttp_router_t *router);
+
+/* websockets.c: adds the endpoints that the tests of WebSocket ask. 0, or the first error. */
+int add_websockets(uvhttp_server_t *server);
 
 /* limited.c: adds the routes that test_sending.py asks. 0, or the first error. */
 int add_limited(uvhttp_router_t *router);

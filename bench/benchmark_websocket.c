@@ -1,0 +1,84 @@
+/* benchmark_websocket [--workers N] [PORT]: the server of `./dev bench ws`, with the defaults of the library.
+ *
+ *     /echo             sends each message back
+ *     /echo-deflate     the same, compressing with the worker's shared compressor
+ *     /echo-dedicated   the same, with windows of its own for each connection
+ *     /topic            subscribes; what a client sends goes to all other subscribers */
+#include <uvhttp/topics.h>
+#include <uvhttp/websocket.h>
+
+#include "start_line.h"
+
+#define MAX_CONNECTIONS 100000
+/* What the windows of many connections may take, so that it is measured what they cost and not what happens without. */
+#define WINDOW_MEMORY  ((size_t)4 << 30)
+#define DEDICATED_EACH ((size_t)512 << 10)
+
+static const char topic[] = "news";
+
+static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
+                 void *arg)
+{
+    (void)arg;
+    uvhttp_websocket_send(ws, kind, data, size);
+}
+
+static void subscribe(uvhttp_websocket_t *ws, void *arg)
+{
+    if (uvhttp_websocket_subscribe(ws, arg, topic) != 0)
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_INTERNAL_ERROR, NULL);
+}
+
+static void publish(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
+                    void *arg)
+{
+    uvhttp_websocket_publish(ws, arg, topic, kind, data, size);
+}
+
+static int add_routes(uvhttp_server_t *server)
+{
+    uvhttp_websocket_options_t plain = {.events.message = echo};
+    uvhttp_websocket_options_t shared = {.events.message = echo,
+                                         .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED};
+    uvhttp_websocket_options_t dedicated = {.events.message = echo,
+                                            .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED};
+    uvhttp_websocket_options_t many = {
+        .events = {.open = subscribe, .message = publish}
+    };
+    uvhttp_topics_t *topics;
+    int err = uvhttp_topics_new(&topics, server, NULL);
+    many.arg = topics;
+    if (err == 0)
+        err = uvhttp_websocket_route(server, "/echo", &plain);
+    if (err == 0)
+        err = uvhttp_websocket_route(server, "/echo-deflate", &shared);
+    if (err == 0)
+        err = uvhttp_websocket_route(server, "/echo-dedicated", &dedicated);
+    return err != 0 ? err : uvhttp_websocket_route(server, "/topic", &many);
+}
+
+static uvhttp_server_t *new_server(int workers)
+{
+    uvhttp_config_t *config = uvhttp_config_new();
+    if (config == NULL)
+        return NULL;
+    config->max_connections = MAX_CONNECTIONS;
+    config->workers = (size_t)workers;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    return server;
+}
+
+int main(int argc, char **argv)
+{
+    int workers = take_workers(&argc, argv);
+    int port = argc > 1 ? parse_port(argv[1]) : 18084;
+    if (workers < 0 || port < 0 || argc > 2) {
+        fputs("usage: benchmark_websocket [--workers N] [PORT]\n", stderr);
+        return 2;
+    }
+    print_build("benchmark_websocket");
+    uvhttp_server_t *server = new_server(workers);
+    int err = server == NULL ? UVHTTP_ENOMEM : add_routes(server);
+    return run_server("benchmark_websocket", server, err, port);
+}

@@ -1,0 +1,125 @@
+/* Messages of the load generator, made before the clock starts: what is sent, as masked frames, and what must come back. Nothing of the library is in
+ * here, so that both cannot be wrong in the same way. */
+#ifndef UVH_BENCH_WEBSOCKET_FRAMES_H
+#define UVH_BENCH_WEBSOCKET_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef UVH_BENCH_ZLIB
+#include <zlib.h>
+#endif
+
+enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
+
+#define SAMPLES    16 /* different messages, each with a mask of its own */
+#define FIN        0x80
+#define COMPRESSED 0x40 /* RFC 7692 section 6: the first of the reserved bits */
+
+struct sample {
+    unsigned char *payload, *frame;
+    size_t size, frame_size;
+};
+
+static inline void *need(void *memory)
+{
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+static inline uint32_t draw(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+/* Writes a client's frame and returns its size. */
+static inline size_t write_frame(unsigned char *frame, unsigned first, const unsigned char *payload,
+                                 size_t size, uint32_t mask)
+{
+    size_t at = 0;
+    unsigned char key[4] = {(unsigned char)(mask >> 24), (unsigned char)(mask >> 16),
+                            (unsigned char)(mask >> 8), (unsigned char)mask};
+    frame[at++] = (unsigned char)first;
+    if (size < 126) {
+        frame[at++] = (unsigned char)(0x80 | size);
+    } else {
+        int bytes = size < 65536 ? 2 : 8;
+        frame[at++] = bytes == 2 ? 0x80 | 126 : 0x80 | 127;
+        for (int i = bytes - 1; i >= 0; i--)
+            frame[at++] = (unsigned char)(size >> (8 * i));
+    }
+    memcpy(frame + at, key, 4);
+    at += 4;
+    for (size_t i = 0; i < size; i++)
+        frame[at + i] = payload[i] ^ key[i & 3];
+    return at + size;
+}
+
+/* Text as programs exchange it: JSON with numbers, of which about half can be compressed away. */
+static inline void fill_text(unsigned char *bytes, size_t size, uint32_t *state)
+{
+    size_t at = 0;
+    while (at < size) {
+        char record[128];
+        int length = snprintf(
+            record, sizeof(record),
+            "{\"id\":%u,\"symbol\":\"%c%c%c\",\"price\":%u.%02u,\"volume\":%u,\"side\":\"%s\"},",
+            draw(state) % 1000000, 'A' + draw(state) % 26, 'A' + draw(state) % 26, 'A' + draw(state) % 26,
+            draw(state) % 1000, draw(state) % 100, draw(state) % 100000, draw(state) & 1 ? "buy" : "sell");
+        size_t here = size - at < (size_t)length ? size - at : (size_t)length;
+        memcpy(bytes + at, record, here);
+        at += here;
+    }
+}
+
+#ifdef UVH_BENCH_ZLIB
+/* Deflates a message on its own, as RFC 7692 section 7.2.1 wants it, with the smallest window, so that it fits whatever was agreed on. */
+static inline size_t deflate_message(const unsigned char *bytes, size_t size, unsigned char *out, size_t room)
+{
+    z_stream stream = {0};
+    if (deflateInit2(&stream, 6, Z_DEFLATED, -9, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        abort();
+    stream.next_in = (unsigned char *)bytes;
+    stream.avail_in = (unsigned)size;
+    stream.next_out = out;
+    stream.avail_out = (unsigned)room;
+    if (deflate(&stream, Z_SYNC_FLUSH) != Z_OK || stream.avail_in > 0)
+        abort();
+    size_t length = room - stream.avail_out - 4; /* without the empty block at the end */
+    deflateEnd(&stream);
+    return length;
+}
+#endif
+
+/* Message `number`: bytes of any kind, or text; with `deflated` it is compressed. */
+static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool text, bool deflated)
+{
+    uint32_t state = 2654435761u * (number + 1);
+    size_t room = size + size / 8 + 256, length = size;
+    unsigned char *packed = sample->payload = need(malloc(size > 0 ? size : 1));
+    sample->frame = need(malloc(room + 14));
+    sample->size = size;
+    if (text)
+        fill_text(sample->payload, size, &state);
+    for (size_t i = 0; !text && i < size; i++)
+        sample->payload[i] = (unsigned char)(draw(&state) >> 11);
+#ifdef UVH_BENCH_ZLIB
+    if (deflated) {
+        packed = need(malloc(room));
+        length = deflate_message(sample->payload, size, packed, room);
+    }
+#endif
+    unsigned first = FIN | (text ? TEXT : BINARY) | (deflated ? COMPRESSED : 0);
+    sample->frame_size = write_frame(sample->frame, first, packed, length, draw(&state) | 1);
+    if (packed != sample->payload)
+        free(packed);
+}
+
+#endif

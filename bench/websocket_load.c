@@ -1,0 +1,651 @@
+/* The load generator of `./dev bench ws`: many connections, each with one message under way, on one thread and epoll. Every byte that comes back is
+ * compared with what must come back.
+ *
+ *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES] [--seconds S] [--text] [--deflate]
+ *                    [--patience MS] [--commands]
+ *
+ * echo       each connection sends a message, waits until it has come back, and sends the next.
+ * broadcast  N subscribers and one more, which sends a message when all of them have got the one before. Messages are counted where they arrive.
+ * idle       each connection has one message echoed, and does nothing any more.
+ * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no answer that is not compressed.
+ *
+ * Prints one line of JSON for a run: messages, faults and percentiles of the latency. With --commands it prints a line when all connections are
+ * open and have been answered once, and then takes lines: `run SECONDS`, `open` (how many connections still are). It ends with its input, and in any case
+ * after ten minutes without a command.
+ *
+ * A message that is not answered for --patience (default 5,000 ms) is missing; when the time is up, that long is waited for those under way. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "websocket_frames.h"
+#include "websocket_key.h"
+
+#define GROUP        100 /* connections opened at once; less than any listen queue */
+#define ALARM        600
+#define WAIT_SECONDS 10 /* for a handshake */
+#define NS           1000000000ull
+
+enum mode { ECHO, BROADCAST, IDLE };
+
+struct client {
+    int fd; /* -1: it is gone */
+    bool waiting, sender, fin, message_compressed;
+    unsigned char head[10]; /* of the frame under way */
+    unsigned head_size, opcode;
+    uint64_t to_come;
+    unsigned char control[125];
+    size_t control_size;
+    const struct sample *sample; /* what must come */
+    size_t matched;
+    unsigned number; /* of messages sent */
+    size_t unsent;   /* of the frame */
+    uint64_t sent_at;
+    bool keeps_context; /* of the server's compressor */
+#ifdef UVH_BENCH_ZLIB
+    z_stream *inflater;
+#endif
+};
+
+static struct {
+    const char *host, *path;
+    int port;
+    enum mode mode;
+    size_t connections, size;
+    double seconds;
+    bool text, deflate, commands;
+    uint64_t patience;
+} options = {.connections = 50, .size = 20, .seconds = 3, .patience = 5 * NS};
+
+/* Of one run. A fault of a connection ends it. */
+static struct {
+    uint64_t messages, published, wrong, missing, closed, protocol, uncompressed;
+} result;
+
+static struct sample samples[SAMPLES];
+static struct client *clients;
+static size_t client_count, waiting, alive;
+static int epoll = -1;
+static unsigned char input[1 << 18];
+static char last_fault[160];
+static uint64_t end_at; /* nothing is sent from then on */
+
+/* Latencies: 32 steps for each power of two of nanoseconds, so within 3 %. */
+static uint64_t histogram[64 * 32], latency_max;
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
+}
+
+static void fail(size_t index, const char *what)
+{
+    fprintf(stderr, "websocket_load: connection %zu: %s%s%s\n", index + 1, what, errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    exit(1);
+}
+
+static void record(uint64_t latency)
+{
+    unsigned exponent = latency < 32 ? 0 : 63u - (unsigned)__builtin_clzll(latency) - 5;
+    histogram[exponent == 0 ? latency : (exponent + 1) * 32 + ((latency >> exponent) & 31)]++;
+    if (latency > latency_max)
+        latency_max = latency;
+}
+
+static double percentile_us(double part)
+{
+    uint64_t wanted = (uint64_t)((double)result.messages * part), seen = 0;
+    for (size_t i = 0; i < 64 * 32; i++) {
+        seen += histogram[i];
+        if (seen > wanted)
+            return (i < 64 ? (double)i : (double)((32 + i % 32) << (i / 32 - 1))) / 1000;
+    }
+    return (double)latency_max / 1000;
+}
+
+/* The connection is given up, with the reason. */
+static void give_up(struct client *client, uint64_t *count, const char *why)
+{
+    ++*count;
+    snprintf(last_fault, sizeof(last_fault), "connection %td: %s", client - clients + 1, why);
+    if (client->waiting)
+        waiting--;
+    client->waiting = false;
+    close(client->fd);
+    client->fd = -1;
+    alive--;
+}
+
+static void watch(struct client *client, int operation, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.u64 = (uint64_t)(client - clients)};
+    if (epoll_ctl(epoll, operation, client->fd, &event) != 0)
+        fail((size_t)(client - clients), "epoll");
+}
+
+static void send_rest(struct client *client)
+{
+    const struct sample *sample = &samples[client->number % SAMPLES];
+    ssize_t size =
+        send(client->fd, sample->frame + sample->frame_size - client->unsent, client->unsent, MSG_NOSIGNAL);
+    if (size < 0 && errno != EAGAIN) {
+        give_up(client, &result.closed, "it was closed while we sent");
+        return;
+    }
+    bool was_full = client->unsent < sample->frame_size;
+    client->unsent -= size > 0 ? (size_t)size : 0;
+    if (client->unsent > 0)
+        watch(client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+    else if (was_full)
+        watch(client, EPOLL_CTL_MOD, EPOLLIN);
+}
+
+static void expect(struct client *client, const struct sample *sample, uint64_t at)
+{
+    client->sample = sample;
+    client->matched = 0;
+    client->sent_at = at;
+    client->waiting = true;
+    waiting++;
+}
+
+static void send_next(struct client *client, uint64_t at)
+{
+    client->number++;
+    const struct sample *sample = &samples[client->number % SAMPLES];
+    client->unsent = sample->frame_size;
+    if (client->sender) {
+        result.published++;
+        for (size_t i = 0; i < client_count; i++)
+            if (!clients[i].sender && clients[i].fd >= 0)
+                expect(&clients[i], sample, at);
+    } else {
+        expect(client, sample, at);
+    }
+    send_rest(client);
+}
+
+/* A whole message has come, and it was right. */
+static void complete(struct client *client)
+{
+    uint64_t now = now_ns();
+    if (now - client->sent_at > options.patience) {
+        give_up(client, &result.missing, "a message came too late");
+        return;
+    }
+    record(now - client->sent_at);
+    result.messages++;
+    client->waiting = false;
+    waiting--;
+    if (now >= end_at)
+        return;
+    if (options.mode == ECHO)
+        send_next(client, now);
+    else if (options.mode == BROADCAST && waiting == 0 && clients[0].fd >= 0)
+        send_next(&clients[0], now);
+}
+
+/* ---- What comes ---- */
+
+static bool match(struct client *client, const unsigned char *bytes, size_t size)
+{
+    const struct sample *sample = client->sample;
+    if (size > sample->size - client->matched ||
+        memcmp(sample->payload + client->matched, bytes, size) != 0) {
+        give_up(client, &result.wrong,
+                size > sample->size - client->matched ? "more bytes than expected came back"
+                                                      : "other bytes came back");
+        return false;
+    }
+    client->matched += size;
+    return true;
+}
+
+#ifdef UVH_BENCH_ZLIB
+static bool expand(struct client *client, const unsigned char *bytes, size_t size)
+{
+    static unsigned char out[65536];
+    if (client->inflater == NULL) {
+        client->inflater = need(calloc(1, sizeof(z_stream)));
+        if (inflateInit2(client->inflater, -15) != Z_OK)
+            abort();
+    }
+    z_stream *stream = client->inflater;
+    stream->next_in = (unsigned char *)bytes;
+    stream->avail_in = (unsigned)size;
+    do {
+        stream->next_out = out;
+        stream->avail_out = sizeof(out);
+        int code = inflate(stream, Z_SYNC_FLUSH);
+        if (code != Z_OK && code != Z_BUF_ERROR) {
+            give_up(client, &result.wrong, "what came back cannot be expanded");
+            return false;
+        }
+        if (!match(client, out, sizeof(out) - stream->avail_out))
+            return false;
+    } while (stream->avail_in > 0 || stream->avail_out == 0);
+    return true;
+}
+
+static bool end_expanding(struct client *client)
+{
+    static const unsigned char empty_block[4] = {0, 0, 0xff, 0xff};
+    if (!expand(client, empty_block, sizeof(empty_block)))
+        return false;
+    if (!client->keeps_context)
+        inflateReset(client->inflater);
+    if (options.mode == IDLE) { /* the window of each of thousands would be ours */
+        inflateEnd(client->inflater);
+        free(client->inflater);
+        client->inflater = NULL;
+    }
+    return true;
+}
+#endif
+
+static bool take_payload(struct client *client, const unsigned char *bytes, size_t size)
+{
+    if (client->opcode >= CLOSE) {
+        memcpy(client->control + client->control_size, bytes, size);
+        client->control_size += size;
+        return true;
+    }
+#ifdef UVH_BENCH_ZLIB
+    if (client->message_compressed)
+        return expand(client, bytes, size);
+#endif
+    return match(client, bytes, size);
+}
+
+static bool answer_ping(struct client *client)
+{
+    unsigned char frame[14 + sizeof(client->control)];
+    size_t size = write_frame(frame, FIN | PONG, client->control, client->control_size, 0x12345678);
+    /* In the midst of a frame of ours it would be garbage; depth 1 and a live server make that rare, and then the server asks again. */
+    return client->unsent > 0 || send(client->fd, frame, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* A frame has ended. */
+static bool end_frame(struct client *client)
+{
+    client->head_size = 0;
+    if (client->opcode == CLOSE) {
+        give_up(client, &result.closed, "the server sent a close frame");
+        return false;
+    }
+    if (client->opcode == PING && !answer_ping(client)) {
+        give_up(client, &result.closed, "a ping could not be answered");
+        return false;
+    }
+    if (client->opcode >= CLOSE || !client->fin)
+        return true;
+#ifdef UVH_BENCH_ZLIB
+    if (client->message_compressed && !end_expanding(client))
+        return false;
+#endif
+    if (client->matched != client->sample->size) {
+        give_up(client, &result.wrong, "fewer bytes than expected came back");
+        return false;
+    }
+    complete(client);
+    return client->fd >= 0;
+}
+
+/* The head is complete: what may a server send? */
+static bool begin_frame(struct client *client)
+{
+    unsigned first = client->head[0], length = client->head[1];
+    bool is_new = (first & 15) == TEXT || (first & 15) == BINARY, control = (first & 15) >= CLOSE;
+    client->opcode = first & 15;
+    client->control_size = 0;
+    client->to_come = length;
+    if (client->head_size > 2) {
+        client->to_come = 0;
+        for (unsigned i = 2; i < client->head_size; i++)
+            client->to_come = client->to_come << 8 | client->head[i];
+    }
+    const char *why = NULL;
+    if (!is_new && !control && client->opcode != CONTINUATION)
+        why = "a frame of an unknown kind";
+    else if ((first & 0x30) != 0 || ((first & COMPRESSED) != 0 && (!options.deflate || !is_new)))
+        why = "a frame with reserved bits";
+    else if (length > 127)
+        why = "a masked frame";
+    else if (control && (client->to_come > 125 || (first & FIN) == 0))
+        why = "a control frame that is long or in parts";
+    if (why != NULL) {
+        give_up(client, &result.protocol, why);
+        return false;
+    }
+    if (control)
+        return true;
+    client->fin = (first & FIN) != 0;
+    if (!client->waiting) {
+        give_up(client, &result.wrong, "a message came that was not expected");
+        return false;
+    }
+    if (is_new) {
+        client->message_compressed = (first & COMPRESSED) != 0;
+        if (client->matched > 0 || client->opcode != (options.text ? TEXT : BINARY)) {
+            give_up(client, &result.wrong, "a message of another kind came back");
+            return false;
+        }
+        if (options.deflate && !client->message_compressed) {
+            give_up(client, &result.uncompressed, "a message came back that is not compressed");
+            return false;
+        }
+    }
+    return true;
+}
+
+static unsigned head_size(const struct client *client)
+{
+    return client->head_size < 2          ? 2
+           : client->head[1] % 128 < 126  ? 2
+           : client->head[1] % 128 == 126 ? 4
+                                          : 10;
+}
+
+static void take(struct client *client, const unsigned char *bytes, size_t size)
+{
+    const unsigned char *end = bytes + size;
+    while (bytes < end) {
+        bool in_head = client->head_size == 0 || client->head_size < head_size(client);
+        if (in_head) {
+            client->head[client->head_size++] = *bytes++;
+            if (client->head_size < head_size(client))
+                continue;
+            if (!begin_frame(client))
+                return;
+        }
+        size_t here = (size_t)(end - bytes) < client->to_come ? (size_t)(end - bytes) : client->to_come;
+        if (here > 0 && !take_payload(client, bytes, here))
+            return;
+        bytes += here;
+        client->to_come -= here;
+        if (client->to_come == 0 && !end_frame(client))
+            return;
+    }
+}
+
+/* ---- Opening ---- */
+
+static void start_connecting(size_t index)
+{
+    struct client *client = &clients[index];
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
+    struct timeval limit = {.tv_sec = WAIT_SECONDS};
+    int on = 1;
+    char request[1024];
+    inet_pton(AF_INET, options.host, &address.sin_addr);
+    client->fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (client->fd < 0 || connect(client->fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+        fail(index, "cannot connect");
+    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    int size = snprintf(
+        request, sizeof(request),
+        "GET %s HTTP/1.1\r\nHost: %s:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: load%017zuA==\r\n%s\r\n",
+        options.path, options.host, options.port, index,
+        options.deflate ? "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n" : "");
+    if (send(client->fd, request, (size_t)size, MSG_NOSIGNAL) != size)
+        fail(index, "cannot send the handshake");
+    alive++;
+}
+
+/* The answer of the server, which must not send anything behind it unasked. */
+static void finish_handshake(size_t index)
+{
+    struct client *client = &clients[index];
+    char answer[4096], key[KEY_SIZE + 1], accept[ACCEPT_SIZE + 1], wanted[64];
+    size_t got = 0;
+    answer[0] = '\0';
+    errno = 0;
+    while (strstr(answer, "\r\n\r\n") == NULL) {
+        ssize_t size =
+            got < sizeof(answer) - 1 ? recv(client->fd, answer + got, sizeof(answer) - 1 - got, 0) : 0;
+        if (size <= 0)
+            fail(index, "the handshake was not answered");
+        got += (size_t)size;
+        answer[got] = '\0';
+    }
+    errno = 0;
+    snprintf(key, sizeof(key), "load%017zuA==", index);
+    websocket_accept(key, accept);
+    snprintf(wanted, sizeof(wanted), "\r\nSec-WebSocket-Accept: %s\r\n", accept);
+    if (strncmp(answer, "HTTP/1.1 101 ", 13) != 0)
+        fail(index, "the answer to the handshake is not 101");
+    if (strcasestr(answer, wanted) == NULL || strstr(answer, accept) == NULL)
+        fail(index, "the answer to the handshake has another Sec-WebSocket-Accept");
+    if (strstr(answer, "\r\n\r\n")[4] != '\0')
+        fail(index, "bytes follow the answer to the handshake");
+    const char *agreed = strcasestr(answer, "\r\nSec-WebSocket-Extensions:");
+    if (options.deflate != (agreed != NULL && strcasestr(agreed, "permessage-deflate") != NULL))
+        fail(index, options.deflate ? "the server did not agree to compression"
+                                    : "the server agreed to what was not offered");
+    client->keeps_context = agreed != NULL && strcasestr(agreed, "server_no_context_takeover") == NULL;
+}
+
+/* Waits for what is under way on one connection, which blocks. */
+static void await_one(size_t index)
+{
+    struct client *client = &clients[index];
+    while (client->waiting) {
+        errno = 0;
+        ssize_t size = recv(client->fd, input, sizeof(input), 0);
+        if (size <= 0)
+            fail(index, "the first message was not answered");
+        errno = 0;
+        take(client, input, (size_t)size);
+        if (client->fd < 0) {
+            fprintf(stderr, "websocket_load: %s\n", last_fault);
+            exit(1);
+        }
+    }
+}
+
+/* One message, or for subscribers a ping: an answer shows that the server is done with the handshake and what it does then. */
+static void greet(size_t first, size_t count)
+{
+    static const unsigned char word[4] = "ping";
+    unsigned char frame[14 + sizeof(word)];
+    size_t size = write_frame(frame, FIN | PING, word, sizeof(word), 0x87654321);
+    for (size_t i = first; i < first + count; i++) {
+        if (options.mode != BROADCAST)
+            send_next(&clients[i], now_ns());
+        else if (send(clients[i].fd, frame, size, MSG_NOSIGNAL) != (ssize_t)size)
+            fail(i, "cannot send");
+    }
+    for (size_t i = first; i < first + count; i++) {
+        if (options.mode != BROADCAST)
+            await_one(i);
+        else if (recv(clients[i].fd, input, 2 + sizeof(word), MSG_WAITALL) != 2 + sizeof(word) ||
+                 input[0] != (FIN | PONG) || memcmp(input + 2, word, sizeof(word)) != 0)
+            fail(i, "a ping was not answered");
+    }
+}
+
+static void open_all(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    client_count = options.connections + (options.mode == BROADCAST);
+    clients = need(calloc(client_count, sizeof(*clients)));
+    clients[0].sender = options.mode == BROADCAST;
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t first = 0; first < client_count; first += GROUP) {
+        size_t count = client_count - first < GROUP ? client_count - first : GROUP;
+        for (size_t i = first; i < first + count; i++)
+            start_connecting(i);
+        for (size_t i = first; i < first + count; i++)
+            finish_handshake(i);
+        greet(first, count);
+        for (size_t i = first; i < first + count; i++)
+            watch(&clients[i], EPOLL_CTL_ADD, EPOLLIN);
+    }
+}
+
+/* ---- Running ---- */
+
+static void serve(struct client *client, uint32_t events)
+{
+    if (client->fd >= 0 && (events & EPOLLOUT) != 0 && client->unsent > 0)
+        send_rest(client);
+    if (client->fd < 0 || (events & ~(uint32_t)EPOLLOUT) == 0)
+        return;
+    ssize_t size = recv(client->fd, input, sizeof(input), MSG_DONTWAIT);
+    if (size > 0)
+        take(client, input, (size_t)size);
+    else if (size == 0 || errno != EAGAIN)
+        give_up(client, &result.closed, "the server closed it");
+}
+
+static void run(double seconds)
+{
+    static struct epoll_event events[1024];
+    memset(&result, 0, sizeof(result));
+    memset(histogram, 0, sizeof(histogram));
+    latency_max = 0;
+    uint64_t begin = now_ns(), now = begin;
+    end_at = begin + (uint64_t)(seconds * (double)NS);
+    for (size_t i = 0; i < client_count && options.mode == ECHO; i++)
+        if (clients[i].fd >= 0)
+            send_next(&clients[i], now_ns());
+    if (options.mode == BROADCAST && clients[0].fd >= 0)
+        send_next(&clients[0], begin);
+    /* Without something under way there is nothing to wait for, but a fault may have left the sender idle. */
+    while (waiting > 0 && alive > 0 && now < end_at + options.patience) {
+        int count = epoll_wait(epoll, events, 1024, 100);
+        for (int i = 0; i < count; i++)
+            serve(&clients[events[i].data.u64], events[i].events);
+        now = now_ns();
+    }
+    result.missing += waiting;
+    if (waiting > 0)
+        snprintf(last_fault, sizeof(last_fault), "%zu messages were not answered", waiting);
+    for (size_t i = 0; i < client_count; i++)
+        if (clients[i].waiting)
+            clients[i].waiting = false;
+    waiting = 0;
+    uint64_t errors = result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
+    printf(
+        "{\"messages\": %llu, \"published\": %llu, \"duration_us\": %llu, \"errors\": %llu, \"wrong\": %llu, "
+        "\"missing\": %llu, \"closed\": %llu, \"protocol\": %llu, \"uncompressed\": %llu, \"fault\": \"%s\", "
+        "\"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
+        (unsigned long long)result.messages, (unsigned long long)result.published,
+        (unsigned long long)(now - begin) / 1000, (unsigned long long)errors,
+        (unsigned long long)result.wrong, (unsigned long long)result.missing,
+        (unsigned long long)result.closed, (unsigned long long)result.protocol,
+        (unsigned long long)result.uncompressed, last_fault, percentile_us(0.5), percentile_us(0.9),
+        percentile_us(0.99), (double)latency_max / 1000);
+    fflush(stdout);
+}
+
+static size_t count_open(void)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < client_count; i++) {
+        char byte;
+        open += clients[i].fd >= 0 && recv(clients[i].fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0 &&
+                errno == EAGAIN;
+    }
+    return open;
+}
+
+static void take_commands(void)
+{
+    char line[64];
+    printf("{\"ready\": true, \"connections\": %zu, \"frame_size\": %zu, \"fault\": \"\"}\n", client_count,
+           samples[0].frame_size);
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        alarm(ALARM);
+        if (strncmp(line, "run ", 4) == 0) {
+            run(strtod(line + 4, NULL));
+        } else {
+            printf("{\"open\": %zu}\n", count_open());
+            fflush(stdout);
+        }
+    }
+}
+
+static void usage(void)
+{
+    fputs("usage: websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size "
+          "BYTES] [--seconds S]\n"
+          "                      [--text] [--deflate] [--patience MS] [--commands]\n",
+          stderr);
+    exit(2);
+}
+
+static void take_option(const char *name, const char *value)
+{
+    static const char *const modes[] = {"echo", "broadcast", "idle"};
+    double number = value != NULL ? strtod(value, NULL) : 0;
+    if (value == NULL) {
+        usage();
+    } else if (strcmp(name, "--mode") == 0) {
+        for (options.mode = ECHO; strcmp(value, modes[options.mode]) != 0; options.mode++)
+            if (options.mode == IDLE)
+                usage();
+    } else if (!(number > 0 && number <= 1e8)) {
+        usage();
+    } else if (strcmp(name, "--connections") == 0) {
+        options.connections = (size_t)number;
+    } else if (strcmp(name, "--size") == 0) {
+        options.size = (size_t)number;
+    } else if (strcmp(name, "--seconds") == 0) {
+        options.seconds = number;
+    } else if (strcmp(name, "--patience") == 0) {
+        options.patience = (uint64_t)(number * 1e6);
+    } else {
+        usage();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        usage();
+    options.host = argv[1];
+    options.port = (int)strtol(argv[2], NULL, 10);
+    options.path = argv[3];
+    for (int i = 4; i < argc; i++) {
+        if (strcmp(argv[i], "--text") == 0)
+            options.text = true;
+        else if (strcmp(argv[i], "--deflate") == 0)
+            options.deflate = options.text = true;
+        else if (strcmp(argv[i], "--commands") == 0)
+            options.commands = true;
+        else
+            take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL), i++;
+    }
+#ifndef UVH_BENCH_ZLIB
+    if (options.deflate) {
+        fputs("websocket_load: built without zlib, so nothing can be compressed\n", stderr);
+        return 1;
+    }
+#endif
+    alarm(ALARM);
+    for (unsigned i = 0; i < SAMPLES; i++)
+        make_sample(&samples[i], i, options.size, options.text, options.deflate);
+    open_all();
+    if (options.commands)
+        take_commands();
+    else
+        run(options.mode == IDLE ? 0 : options.seconds);
+    return 0;
+}

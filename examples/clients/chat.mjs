@@ -1,0 +1,23 @@
+// A client in JavaScript for examples/websocket_chat.c: says the lines it reads, and prints what is said. It leaves at the end of its input.
+//
+//     node --experimental-websocket examples/clients/chat.mjs ws://127.0.0.1:8080/chat/kitchen ada
+//
+// Nothing has to be installed; from Node 22 on WebSocket is there without the option.
+import readline from 'node:readline';
+
+const [room, nick] = process.argv.slice(2);
+const socket = new WebSocket(`${room}?nick=${encodeURIComponent(nick)}`);
+
+socket.onopen = () => {
+  const lines = readline.createInterface({input: process.stdin});
+  lines.on('line', line => socket.send(line));
+  lines.on('close', () => socket.close(1000));
+};
+socket.onmessage = event => {
+  const [, verb, name, rest] = event.data.match(/^(\S+) (\S+) (.*)$/s);
+  console.log(verb === 'said' ? `${name}: ${rest}` : `* ${name} ${verb}, ${rest} here`);
+};
+socket.onclose = event => {
+  process.exitCode = event.code === 1000 ? 0 : 1;
+  process.stdin.destroy();  // nothing is waited for any more
+};

@@ -1,0 +1,65 @@
+/* A chat with rooms: a room is a topic, so what is said there reaches all who are in it, whichever worker has their connections. Its page is in examples/site_chat.
+ *
+ *     curl http://127.0.0.1:8080/
+ *     python3 examples/clients/chat.py ws://127.0.0.1:8080/chat/kitchen ada
+ *
+ * A client sends what it has to say. All in the room get "said NICK TEXT", and when somebody comes or goes "joined NICK NUMBER" or "left NICK NUMBER", with how many are there now.
+ *
+ * Usage: websocket_chat [PORT [FOLDER]]
+ */
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include <uvhttp.hpp>
+#include <uvhttp/topics.hpp>
+
+using uvhttp::Request, uvhttp::Result, uvhttp::WebSocket;
+
+/* One for each connection. */
+struct Guest {
+    uvhttp::Topics topics;
+    std::string nick, room;
+
+    void open(WebSocket ws)
+    {
+        if (topics.subscribe(ws, room) ||
+            publish("joined " + nick + " " + std::to_string(topics.count(room))))
+            (void)ws.close(UVHTTP_WEBSOCKET_INTERNAL_ERROR);
+    }
+    void message(WebSocket, std::string_view text) { (void)publish(("said " + nick + " ").append(text)); }
+    void close(WebSocket, unsigned, std::string_view)
+    {
+        (void)publish("left " + nick + " " + std::to_string(topics.count(room)));
+    }
+    Result publish(const std::string &text) const { return topics.publish(room, text); }
+};
+
+/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. And a space ends a nick. */
+static bool isName(std::string_view name)
+{
+    return !name.empty() && name.size() <= 32 && name.find_first_of(" /+#") == name.npos;
+}
+
+int main(int argc, char **argv)
+{
+    uvhttp::Server server;
+    uvhttp::Topics topics = server.topics();
+    auto admit = [topics](Request req) -> std::optional<Guest> {
+        const auto room = req.param("room"), nick = req.query("nick").value_or("");
+        if (!isName(room) || !isName(nick))
+            return std::nullopt;
+        return Guest{topics, std::string(nick), std::string(room)};
+    };
+    server.webSocket("/chat/:room", admit, {.maxMessageSize = 2000});
+    server.files("/", {.root = argc > 2 ? argv[2] : "examples/site_chat"});
+    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    if (!server.error()) {
+        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
+        std::fflush(stdout);
+    }
+    if (Result error = server.run()) {
+        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        return 1;
+    }
+}

@@ -1,0 +1,92 @@
+/* A client: sends the lines of its standard input as messages, and prints what comes.
+ *
+ *     printf 'hello\n' | build/release/dist/bin/websocket_client ws://127.0.0.1:8080/echo
+ *
+ * Usage: websocket_client URL
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uvhttp.h>
+#include <uvhttp/websocket.h>
+
+static uvhttp_websocket_t *connection; /* NULL once it is over; for the loop's thread only */
+static pthread_t reader;
+static bool reading;
+static int result = 1;
+
+/* On the loop's thread: a line, or NULL at the end. */
+static void send_line(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    char *line = arg;
+    if (connection != NULL && line != NULL)
+        (void)uvhttp_websocket_send_text(connection, line);
+    else if (connection != NULL)
+        uvhttp_websocket_close(connection, UVHTTP_WEBSOCKET_NORMAL, NULL);
+    free(line);
+}
+
+/* Waits for standard input on a thread of its own, since the loop must not wait. Only while it waits it can be cancelled. */
+static void *read_lines(void *arg)
+{
+    char line[65536];
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        line[strcspn(line, "\n")] = '\0';
+        char *copy = strdup(line);
+        if (copy == NULL || uvhttp_server_post(arg, 0, send_line, copy) != 0)
+            free(copy);
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    }
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    (void)uvhttp_server_post(arg, 0, send_line, NULL);
+    return NULL;
+}
+
+static void open(uvhttp_websocket_t *ws, void *arg)
+{
+    connection = ws;
+    reading = pthread_create(&reader, NULL, read_lines, arg) == 0;
+}
+
+static void print(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
+                  void *arg)
+{
+    fwrite(data, 1, size, stdout);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void closed(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+{
+    connection = NULL;
+    result = code != UVHTTP_WEBSOCKET_NORMAL;
+    if (result != 0)
+        fprintf(stderr, "closed with %u %s\n", code, reason);
+    uvhttp_server_stop(arg);
+}
+
+int main(int argc, char **argv)
+{
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_websocket_options_t options = {
+        .events = {.open = open, .message = print, .close = closed},
+          .arg = server
+    };
+    uvhttp_websocket_target_t target = {.url = argc > 1 ? argv[1] : "ws://127.0.0.1:8080/echo"};
+    uvhttp_websocket_endpoint_t *endpoint;
+    int err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
+    if (err == 0)
+        err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
+    if (err == 0)
+        err = uvhttp_server_run(server);
+    if (err != 0) {
+        fprintf(stderr, "%s: %s\n", target.url, uvhttp_strerror(err));
+        result = 1;
+    }
+    if (reading && pthread_cancel(reader) == 0)
+        pthread_join(reader, NULL);
+    uvhttp_server_free(server);
+    return result;
+}

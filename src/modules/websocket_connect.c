@@ -1,0 +1,182 @@
+/* Clients: a connection that we make, and the handshake on it until frames begin. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "modules/websocket.h"
+#include "modules/websocket_greeting.h"
+#include "platform/random.h"
+
+enum { HOST_SIZE = 256, NONCE_SIZE = 16 };
+
+/* What a connection needs until its handshake is done. */
+struct uvh_ws_greeter {
+    struct uvh_ws_greeting greeting;
+    struct uvh_ws_deflate_wishes wishes;
+    size_t reserved; /* of the budget, for the windows that are offered */
+    struct uvh_ws_reply reply;
+    size_t request_size;
+    char request[]; /* what is sent first */
+};
+
+void uvh_websocket_greeter_free(struct uvhttp_websocket *ws)
+{
+    struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    if (ws->greeter == NULL)
+        return;
+    uvh_budget_give(&endpoint->budget, ws->greeter->reserved);
+    uvh_free(endpoint->allocator, ws->greeter);
+    ws->greeter = NULL;
+}
+
+static void fail(struct uvhttp_websocket *ws, const char *reason)
+{
+    uvh_websocket_keep_reason(ws, reason, strlen(reason));
+    uvhttp_stream_close(ws->stream);
+}
+
+/* ---- the answer ---- */
+
+static void finish(struct uvhttp_websocket *ws, const struct uvh_ws_accepted *accepted)
+{
+    struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    struct uvh_ws_deflate *deflate = NULL;
+    if (accepted->compressed) {
+        deflate = uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, true, ws->greeter->reserved);
+        ws->greeter->reserved = 0;
+        if (deflate == NULL) {
+            fail(ws, "no memory for compression");
+            return;
+        }
+    }
+    uvh_websocket_greeter_free(ws);
+    (void)uvhttp_stream_set_timer(ws->stream, 0);
+    uvh_websocket_open(ws, accepted->protocol, deflate);
+}
+
+void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
+{
+    struct uvh_ws_accepted accepted;
+    size_t used = 0;
+    uvh_websocket_hold(ws);
+    switch (uvh_ws_reply_read(&ws->greeter->reply, &ws->greeter->greeting, data, size, &used, &accepted)) {
+    case UVHTTP_PARSE_MORE:
+        break;
+    case UVHTTP_PARSE_BAD:
+        fail(ws, ws->greeter->reply.reason);
+        break;
+    default:
+        finish(ws, &accepted);
+        if (used < size && ws->stream != NULL)
+            uvh_websocket_receive(ws, data + used, size - used);
+        break;
+    }
+    uvh_websocket_let_go(ws);
+}
+
+/* ---- the question ---- */
+
+static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
+{
+    struct uvhttp_websocket *ws = arg;
+    const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
+    if (status != 0) { /* the stream closes itself behind this */
+        uvh_websocket_keep_reason(ws, uvhttp_strerror(status), strlen(uvhttp_strerror(status)));
+        return;
+    }
+    uvh_websocket_hold(ws);
+    int err = uvhttp_stream_set_timer(stream, (uint32_t)options->close_timeout * 1000);
+    if (err == 0)
+        err = uvhttp_stream_write(stream, ws->greeter->request, ws->greeter->request_size);
+    if (err != 0 && ws->stream != NULL)
+        fail(ws, uvhttp_strerror(err));
+    uvh_websocket_let_go(ws);
+}
+
+static int make_nonce(uint8_t nonce[NONCE_SIZE])
+{
+    uint64_t numbers[NONCE_SIZE / sizeof(uint64_t)];
+    for (size_t i = 0; i < NONCE_SIZE / sizeof(uint64_t); i++) {
+        int err = uvh_random_number(&numbers[i]);
+        if (err != 0)
+            return err;
+    }
+    memcpy(nonce, numbers, NONCE_SIZE);
+    return 0;
+}
+
+/* Writes the request. On failure nothing is left. */
+static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url, const char *fields)
+{
+    struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    struct uvh_ws_deflate_wishes wishes = {0};
+    struct uvh_ws_greeting greeting = {.url = url,
+                                       .fields = fields,
+                                       .protocols = endpoint->options.protocols,
+                                       .protocol_required = endpoint->options.protocol_required};
+    uint8_t nonce[NONCE_SIZE];
+    size_t reserved = 0;
+    if (!uvh_ws_greeting_fields_valid(fields))
+        return UVHTTP_EINVAL;
+    int err = make_nonce(nonce);
+    if (err != 0)
+        return err;
+    bool compresses = uvh_ws_deflate_wishes(&endpoint->deflate, &wishes, &reserved);
+    greeting.deflate = compresses ? &wishes : NULL;
+    size_t size = uvh_ws_greeting_size(&greeting);
+    struct uvh_ws_greeter *greeter = uvh_alloc(endpoint->allocator, sizeof(*greeter) + size);
+    if (greeter == NULL) {
+        uvh_budget_give(&endpoint->budget, reserved);
+        return UVHTTP_ENOMEM;
+    }
+    ws->greeter = greeter;
+    greeter->wishes = wishes;
+    greeter->reserved = reserved;
+    greeter->greeting = greeting;
+    greeter->greeting.deflate = compresses ? &greeter->wishes : NULL;
+    uvh_ws_reply_init(&greeter->reply);
+    ptrdiff_t written = uvh_ws_greeting_write(&greeter->greeting, nonce, greeter->request, size);
+    if (written < 0) {
+        uvh_websocket_greeter_free(ws);
+        return (int)written;
+    }
+    greeter->request_size = (size_t)written;
+    greeter->greeting.url = NULL; /* they are the caller's */
+    greeter->greeting.fields = NULL;
+    return 0;
+}
+
+int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp_websocket_target_t *target,
+                             void *data, uvhttp_websocket_t **out)
+{
+    char host[HOST_SIZE];
+    struct uvh_ws_url url;
+    if (out != NULL)
+        *out = NULL;
+    if (!uvh_ws_url_parse(target->url, &url) || url.host.length >= sizeof(host))
+        return UVHTTP_EINVAL;
+    if (url.secure)
+        return UVHTTP_ENOTSUP;
+    memcpy(host, url.host.base, url.host.length);
+    host[url.host.length] = '\0';
+    struct uvhttp_websocket *ws = uvh_websocket_new(&endpoint->workers[0], data);
+    if (ws == NULL)
+        return UVHTTP_ENOMEM;
+    ws->client = true;
+    int err = make_greeter(ws, &url, target->fields);
+    if (err == 0)
+        err = uvhttp_stream_connect(endpoint->server, host, url.port,
+                                    (uint32_t)endpoint->options.close_timeout * 1000, on_connected,
+                                    &uvh_websocket_stream_events, ws, &ws->stream);
+    if (err != 0) {
+        uvh_websocket_greeter_free(ws);
+        uvh_websocket_discard(ws);
+        return err;
+    }
+    if (out != NULL)
+        *out = ws;
+    return 0;
+}

@@ -1,0 +1,218 @@
+/* Patterns as the broker understands them: a topic is a channel, '+' and '#' become '*', which also stands for '/', so what comes by a glob is looked at again. Channels are found by tsearch(3), whose tree stays
+ * balanced whatever names clients choose. */
+#include "redis/redis.h"
+
+#include <search.h>
+#include <string.h>
+
+/* ---- patterns ---- */
+
+static bool is_glob(const char *pattern)
+{
+    return strpbrk(pattern, "+#") != NULL;
+}
+
+/* Without a meaning for the broker's globs. */
+static char *copy_literal(char *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (strchr("*?[]\\", text[i]) != NULL)
+            *out++ = '\\';
+        *out++ = text[i];
+    }
+    return out;
+}
+
+/* `out` has room for twice as much as prefix and pattern together. "a/#" stands for "a", too, so its slash is left out. */
+static size_t write_glob(char *out, const char *prefix, const char *pattern)
+{
+    const char *begin = out;
+    out = copy_literal(out, prefix, strlen(prefix));
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '+' || *pattern == '#')
+            *out++ = '*';
+        else if (strcmp(pattern, "/#") != 0)
+            out = copy_literal(out, pattern, 1);
+    }
+    *out = '\0';
+    return (size_t)(out - begin);
+}
+
+static bool fits(const char *pattern, const char *topic)
+{
+    for (;;) {
+        size_t level = strcspn(pattern, "/"), said = strcspn(topic, "/");
+        if (strcmp(pattern, "#") == 0)
+            return true;
+        if (!(level == 1 && *pattern == '+') && (level != said || memcmp(pattern, topic, level) != 0))
+            return false;
+        pattern += level;
+        topic += said;
+        if (*topic == '\0')
+            return *pattern == '\0' || strcmp(pattern, "/#") == 0;
+        if (*pattern == '\0')
+            return false;
+        pattern++;
+        topic++;
+    }
+}
+
+/* ---- the table ---- */
+
+static int compare(const void *left, const void *right)
+{
+    const struct uvh_redis_channel *one = left, *other = right;
+    return one->glob != other->glob ? (int)one->glob - (int)other->glob : strcmp(one->text, other->text);
+}
+
+/* A channel that is not in the table. */
+static struct uvh_redis_channel *make(const struct uvh_redis_channels *channels, const char *pattern)
+{
+    size_t prefix = strlen(channels->prefix), length = strlen(pattern);
+    struct uvh_redis_channel *channel = channels->allocator->allocate(
+        sizeof(*channel) + 2 * (prefix + length) + 1, channels->allocator->context);
+    if (channel == NULL)
+        return NULL;
+    *channel = (struct uvh_redis_channel){.glob = is_glob(pattern)};
+    if (channel->glob) {
+        channel->length = write_glob(channel->text, channels->prefix, pattern);
+    } else {
+        memcpy(channel->text, channels->prefix, prefix);
+        memcpy(channel->text + prefix, pattern, length + 1);
+        channel->length = prefix + length;
+    }
+    return channel;
+}
+
+static void release(const struct uvh_redis_channels *channels, void *memory)
+{
+    if (memory != NULL)
+        channels->allocator->release(memory, channels->allocator->context);
+}
+
+static void note_changed(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
+{
+    if (channel->changed)
+        return;
+    channel->changed = true;
+    channel->next_changed = channels->changed;
+    channels->changed = channel;
+}
+
+/* Puts a channel into the table unless there is such a one, and gives back the one that is there. NULL when memory ran out. */
+static struct uvh_redis_channel *put(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
+{
+    struct uvh_redis_channel **place = tsearch(channel, &channels->tree, compare);
+    if (place == NULL || *place != channel) {
+        release(channels, channel);
+        return place == NULL ? NULL : *place;
+    }
+    channel->next = channels->first;
+    if (channel->next != NULL)
+        channel->next->previous = channel;
+    channels->first = channel;
+    return channel;
+}
+
+bool uvh_redis_channels_add(struct uvh_redis_channels *channels, const char *pattern)
+{
+    size_t size = strlen(pattern) + 1;
+    struct uvh_redis_pattern *one =
+        channels->allocator->allocate(sizeof(*one) + size, channels->allocator->context);
+    struct uvh_redis_channel *channel = one == NULL ? NULL : make(channels, pattern);
+    if (channel != NULL)
+        channel = put(channels, channel);
+    if (channel == NULL) {
+        release(channels, one);
+        return false;
+    }
+    memcpy(one->text, pattern, size);
+    one->next = channel->patterns;
+    channel->patterns = one;
+    note_changed(channels, channel);
+    return true;
+}
+
+void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *pattern)
+{
+    struct uvh_redis_channel *key = make(channels, pattern);
+    struct uvh_redis_channel **place = NULL;
+    struct uvh_redis_channel *channel = channels->first;
+    if (key != NULL) {
+        place = tfind(key, &channels->tree, compare);
+        channel = place == NULL ? NULL : *place;
+        release(channels, key);
+    }
+    /* Without memory for the key all are looked through: what is not needed must go. */
+    for (; channel != NULL; channel = key == NULL ? channel->next : NULL) {
+        struct uvh_redis_pattern **at = &channel->patterns;
+        while (*at != NULL && strcmp((*at)->text, pattern) != 0)
+            at = &(*at)->next;
+        if (*at == NULL)
+            continue;
+        struct uvh_redis_pattern *gone = *at;
+        *at = gone->next;
+        release(channels, gone);
+        if (channel->patterns == NULL)
+            note_changed(channels, channel);
+        return;
+    }
+}
+
+bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob, const char *topic)
+{
+    size_t length = strlen(glob);
+    struct uvh_redis_channel *key =
+        channels->allocator->allocate(sizeof(*key) + length + 1, channels->allocator->context);
+    if (key == NULL)
+        return true; /* the topics look for themselves, it only costs more */
+    *key = (struct uvh_redis_channel){.glob = true};
+    memcpy(key->text, glob, length + 1);
+    struct uvh_redis_channel **place = tfind(key, &channels->tree, compare);
+    const struct uvh_redis_pattern *pattern = place == NULL ? NULL : (*place)->patterns;
+    release(channels, key);
+    while (pattern != NULL && !fits(pattern->text, topic))
+        pattern = pattern->next;
+    return pattern != NULL;
+}
+
+struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *channels)
+{
+    struct uvh_redis_channel *channel = channels->changed;
+    if (channel == NULL)
+        return NULL;
+    channels->changed = channel->next_changed;
+    channel->changed = false;
+    return channel;
+}
+
+void uvh_redis_channels_free(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
+{
+    (void)tdelete(channel, &channels->tree, compare);
+    if (channel->previous != NULL)
+        channel->previous->next = channel->next;
+    else
+        channels->first = channel->next;
+    if (channel->next != NULL)
+        channel->next->previous = channel->previous;
+    while (channel->patterns != NULL) {
+        struct uvh_redis_pattern *next = channel->patterns->next;
+        release(channels, channel->patterns);
+        channel->patterns = next;
+    }
+    release(channels, channel);
+}
+
+void uvh_redis_channels_forget(struct uvh_redis_channels *channels)
+{
+    for (struct uvh_redis_channel *channel = channels->first; channel != NULL; channel = channel->next) {
+        channel->told = false;
+        note_changed(channels, channel);
+    }
+}
+
+void uvh_redis_channels_release(struct uvh_redis_channels *channels)
+{
+    while (channels->first != NULL)
+        uvh_redis_channels_free(channels, channels->first);
+}

@@ -1,0 +1,81 @@
+/* A budget: never more than its limit is taken, also when many threads want the last of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "base/budget.h"
+#include "base/compiler.h"
+
+static void the_limit_is_exact(void **state)
+{
+    (void)state;
+    struct uvh_budget budget = {.limit = 100};
+    assert_false(uvh_budget_take(&budget, 101));
+    assert_true(uvh_budget_take(&budget, 60));
+    assert_false(uvh_budget_take(&budget, 41));
+    assert_int_equal(budget.taken, 60); /* what was refused was not taken */
+    assert_true(uvh_budget_take(&budget, 40));
+    assert_true(uvh_budget_take(&budget, 0));
+    assert_false(uvh_budget_take(&budget, 1));
+    assert_false(uvh_budget_take(&budget, SIZE_MAX)); /* no number wraps around */
+    uvh_budget_give(&budget, 40);
+    assert_true(uvh_budget_take(&budget, 1));
+    uvh_budget_give(&budget, 61);
+    assert_int_equal(budget.taken, 0);
+}
+
+enum { THREADS = 4, ROUNDS = 1000000, LIMIT = 10 };
+
+struct shared {
+    pthread_barrier_t begin;
+    struct uvh_budget budget;
+    atomic_size_t held; /* counted apart: what all have between taking and giving back */
+    atomic_bool above;
+    atomic_size_t successes;
+};
+
+static void *take_and_give(void *arg)
+{
+    struct shared *shared = arg;
+    pthread_barrier_wait(&shared->begin);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        size_t bytes = 1 + i % 7;
+        if (!uvh_budget_take(&shared->budget, bytes))
+            continue;
+        if (atomic_fetch_add(&shared->held, bytes) + bytes > LIMIT)
+            atomic_store(&shared->above, true);
+        atomic_fetch_add(&shared->successes, 1);
+        atomic_fetch_sub(&shared->held, bytes);
+        uvh_budget_give(&shared->budget, bytes);
+    }
+    return NULL;
+}
+
+static void threads_never_have_more_than_the_limit(void **state)
+{
+    (void)state;
+    static struct shared shared = {.budget.limit = LIMIT};
+    pthread_t threads[THREADS];
+    assert_int_equal(pthread_barrier_init(&shared.begin, NULL, THREADS), 0);
+    for (size_t i = 0; i < UVH_COUNT_OF(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &shared), 0);
+    for (size_t i = 0; i < UVH_COUNT_OF(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    pthread_barrier_destroy(&shared.begin);
+    assert_false(shared.above);
+    assert_true(shared.successes > 0);
+    assert_int_equal(shared.budget.taken, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limit_is_exact),
+        cmocka_unit_test(threads_never_have_more_than_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

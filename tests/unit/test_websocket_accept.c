@@ -1,0 +1,329 @@
+/* The server's side of the handshake on a server: what is refused and how, what is agreed on, and the fields that say so. The handler answers with 200 where it would upgrade, so that
+ * the fields can be read from an ordinary answer. */
+#include "modules/websocket_accept.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/stage.h"
+
+#define KEY       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+#define ACCEPT    "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+#define UPGRADE   "Host: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+#define VERSION   "Sec-WebSocket-Version: 13\r\n"
+#define GOOD      "GET / HTTP/1.1\r\n" UPGRADE KEY VERSION
+#define PROTOCOL  "Sec-WebSocket-Protocol: "
+#define EXTENSION "Sec-WebSocket-Extensions: "
+
+static struct stage stage;
+static struct raw_client client;
+static struct uvh_ws_accept_rules rules;
+
+static int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    struct uvh_ws_accepted accepted;
+    struct uvh_ws_refusal refusal;
+    (void)arg;
+    assert_int_equal(uvhttp_response_set_header(response, "Sec-WebSocket-Protocol", "of somebody else"), 0);
+    int err = uvh_ws_accept_check(request, &rules, &accepted, &refusal);
+    if (err != 0) {
+        assert_int_equal(err, UVHTTP_EINVAL);
+        return uvh_ws_accept_refuse(response, &refusal);
+    }
+    err = uvh_ws_accept_fields(response, &accepted);
+    return err != 0 ? err : uvhttp_response_send_text(response, 200, "agreed");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    rules = (struct uvh_ws_accept_rules){0};
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server),
+                                       &(uvhttp_route_t){.pattern = "/", .handler = handle}),
+                     0);
+    stage_listen(&stage);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    stage_turns(&stage, 20);
+    stage_end(&stage);
+    return 0;
+}
+
+static void ask(const char *request, struct raw_answer *answer)
+{
+    size_t offset = 0;
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&client, request);
+    raw_client_send_text(&client, "\r\n");
+    for (int turn = 0; turn < STAGE_MOST_TURNS && !client.ended; turn++) {
+        raw_client_step(&client, 10000);
+        if (raw_client_answer(&client, &offset, false, answer))
+            return;
+        stage_turn(&stage);
+    }
+    fail_msg("no answer to %s", request);
+}
+
+static void done(void)
+{
+    raw_client_close(&client, false);
+    stage_turns(&stage, 5);
+}
+
+static void assert_field(const struct raw_answer *answer, const char *name, const char *expected)
+{
+    char value[256];
+    bool found = raw_answer_field(answer, name, value, sizeof(value));
+    assert_int_equal(found, expected != NULL);
+    if (found)
+        assert_string_equal(value, expected);
+}
+
+/* `text` stands in the body, which is one line. */
+static void expect_refused(const char *request, int status, const char *text)
+{
+    struct raw_answer answer;
+    char body[512];
+    ask(request, &answer);
+    assert_int_equal(answer.status, status);
+    snprintf(body, sizeof(body), "%.*s", (int)answer.body_length, answer.body);
+    if (strstr(body, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, body);
+    assert_ptr_equal(strchr(body, '\n'), body + strlen(body) - 1);
+    assert_field(&answer, "Sec-WebSocket-Accept", NULL);
+    assert_field(&answer, "Upgrade", status == 426 ? "websocket" : NULL);
+    assert_field(&answer, "Sec-WebSocket-Version", status == 426 ? "13" : NULL);
+    assert_field(&answer, "Allow", status == 405 ? "GET" : NULL);
+    done();
+}
+
+static void expect_agreed(const char *request, const char *protocol, const char *extensions)
+{
+    struct raw_answer answer;
+    ask(request, &answer);
+    if (answer.status != 200)
+        fail_msg("%d: %.*s", answer.status, (int)answer.body_length, answer.body);
+    assert_field(&answer, "Sec-WebSocket-Accept", ACCEPT);
+    assert_field(&answer, "Sec-WebSocket-Protocol", protocol);
+    assert_field(&answer, "Sec-WebSocket-Extensions", extensions);
+    done();
+}
+
+static void what_asks_for_no_websocket(void **state)
+{
+    (void)state;
+    expect_agreed(GOOD, NULL, NULL);
+    expect_refused("POST / HTTP/1.1\r\nContent-Length: 0\r\n" UPGRADE KEY VERSION, 405, "POST");
+    expect_refused("GET / HTTP/1.1\r\nHost: h\r\n" KEY VERSION, 426, "Upgrade: websocket");
+    expect_refused("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n" KEY VERSION, 426,
+                   "Connection: Upgrade");
+    expect_refused("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\n" KEY VERSION, 426, "Upgrade");
+    expect_refused("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n" KEY VERSION, 426,
+                   "Upgrade: websocket");
+    expect_refused("GET / HTTP/1.0\r\n" UPGRADE KEY VERSION, 426, "HTTP/1.0");
+    expect_agreed("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c, WebSocket\r\nConnection: keep-alive, "
+                  "uPGRADE\r\n" KEY VERSION,
+                  NULL, NULL);
+}
+
+static void versions(void **state)
+{
+    (void)state;
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY, 426, "is missing");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 8\r\n", 426, "\"8\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 013\r\n", 426, "\"013\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 130\r\n", 426, "\"130\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 13, 8\r\n", 426, "\"13, 8\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version:\r\n", 426, "\"\"");
+    expect_refused(GOOD VERSION, 426, "more than once");
+    /* A version that is not ours may have other keys. */
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE "Sec-WebSocket-Version: 7\r\n", 426, "\"7\"");
+}
+
+static void keys(void **state)
+{
+    (void)state;
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION, 400, "missing");
+    expect_refused(GOOD KEY, 400, "more than once");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION "Sec-WebSocket-Key:\r\n", 400, "\"\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION "Sec-WebSocket-Key: SGVsbG8=\r\n", 400,
+                   "\"SGVsbG8=\"");
+    /* A long one is cut, and what is not visible ASCII is not said again. */
+    expect_refused(
+        "GET / HTTP/1.1\r\n" UPGRADE VERSION
+        "Sec-WebSocket-Key: \xc3\xa4 456789012345678901234567890123456789012345678901234567890\r\n",
+        400, "\"?? 456789012345678901234567890123456789012345678...\"");
+}
+
+static void origins(void **state)
+{
+    (void)state;
+    static const char *const listed[] = {"https://example.org", "http://localhost:8080", NULL};
+    static const char *const nobody[] = {NULL};
+    static const char *const null_too[] = {"https://example.org", "null", NULL};
+    expect_agreed(GOOD "Origin: https://evil.example\r\n", NULL, NULL);
+    rules.origins = listed;
+    expect_agreed(GOOD, NULL, NULL); /* no browser */
+    expect_agreed(GOOD "Origin: https://example.org\r\n", NULL, NULL);
+    expect_agreed(GOOD "Origin: HTTPS://Example.ORG:443\r\n", NULL, NULL);
+    expect_agreed(GOOD "Origin: http://localhost:8080\r\n", NULL, NULL);
+    expect_refused(GOOD "Origin: http://localhost\r\n", 403, "\"http://localhost\"");
+    expect_refused(GOOD "Origin: https://example.org.evil.example\r\n", 403, "evil");
+    expect_refused(GOOD "Origin: null\r\n", 403, "\"null\"");
+    expect_refused(GOOD "Origin: https://example.org https://example.org\r\n", 403, "scheme://host");
+    expect_refused(GOOD "Origin: https://example.org/\r\n", 403, "scheme://host");
+    expect_refused(GOOD "Origin:\r\n", 403, "\"\"");
+    expect_refused(GOOD "Origin: https://example.org\r\nOrigin: https://example.org\r\n", 403,
+                   "more than once");
+    rules.origins = null_too;
+    expect_agreed(GOOD "Origin: null\r\n", NULL, NULL);
+    rules.origins = nobody;
+    expect_agreed(GOOD, NULL, NULL);
+    expect_refused(GOOD "Origin: https://example.org\r\n", 403, "example.org");
+}
+
+static void subprotocols(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {"v2.chat", "v1.chat", NULL};
+    expect_agreed(GOOD PROTOCOL "v1.chat\r\n", NULL, NULL);
+    expect_refused(GOOD PROTOCOL "a b\r\n", 400, "tokens");
+    rules.protocols = ours;
+    expect_agreed(GOOD, NULL, NULL);
+    expect_agreed(GOOD PROTOCOL "soap\r\n", NULL, NULL);
+    expect_agreed(GOOD PROTOCOL "v1.chat, v2.chat\r\n", "v2.chat", NULL);
+    expect_agreed(GOOD PROTOCOL "v1.chat\r\n" PROTOCOL "soap\r\n", "v1.chat", NULL);
+    expect_agreed(GOOD PROTOCOL "v1.chat\r\n" PROTOCOL "v2.chat\r\n", "v2.chat", NULL);
+    expect_refused(GOOD PROTOCOL "v1.chat\r\n" PROTOCOL "(\r\n", 400, "tokens");
+    expect_refused(GOOD PROTOCOL "(\r\n" PROTOCOL "v1.chat\r\n", 400, "tokens");
+    expect_refused(GOOD PROTOCOL "\r\n", 400, "tokens");
+    rules.protocol_required = true;
+    expect_agreed(GOOD PROTOCOL "v2.chat\r\n", "v2.chat", NULL);
+    expect_refused(GOOD, 400, "v2.chat, v1.chat.");
+    expect_refused(GOOD PROTOCOL "V2.CHAT\r\n", 400, "v2.chat, v1.chat.");
+}
+
+/* The list in the answer is cut between two names. */
+static void many_subprotocols(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {"a-name-of-thirty-two-characters-",
+                                       "another-name-of-thirty-two-chars",
+                                       "a-third-name-of-thirty-two-chars",
+                                       "a-fourth-name-of-thirty-two-char",
+                                       "x",
+                                       NULL};
+    static char very_long[300];
+    static const char *const one[] = {very_long, NULL};
+    rules.protocols = ours;
+    rules.protocol_required = true;
+    expect_refused(GOOD, 400, "another-name-of-thirty-two-chars, a-third-name-of-thirty-two-chars, ....");
+    rules.protocols = one;
+    /* Of each length: whole, or not at all. */
+    for (size_t length = 1; length < sizeof(very_long); length++) {
+        char expected[sizeof(very_long) + 16];
+        very_long[length - 1] = 'x';
+        snprintf(expected, sizeof(expected), "speaks: %s.\n", length <= 120 ? very_long : "...");
+        expect_refused(GOOD, 400, expected);
+    }
+}
+
+static void compression(void **state)
+{
+    (void)state;
+    static const struct uvh_ws_deflate_wishes wishes = {false, 15, 15};
+    expect_agreed(GOOD EXTENSION "permessage-deflate\r\n", NULL, NULL);
+    expect_refused(GOOD EXTENSION "permessage-deflate;\r\n", 400, "malformed");
+    rules.deflate = &wishes;
+    expect_agreed(GOOD, NULL, NULL);
+    expect_agreed(GOOD EXTENSION "permessage-deflate; client_max_window_bits\r\n", NULL,
+                  "permessage-deflate");
+    expect_agreed(GOOD EXTENSION
+                  "x-unknown\r\n" EXTENSION "permessage-deflate; server_max_window_bits=8\r\n" EXTENSION
+                  "permessage-deflate; server_max_window_bits=10\r\n" EXTENSION "permessage-deflate\r\n",
+                  NULL, "permessage-deflate; server_max_window_bits=10");
+    expect_agreed(GOOD EXTENSION "permessage-deflate; unknown\r\n", NULL, NULL);
+    expect_refused(GOOD EXTENSION "permessage-deflate\r\n" EXTENSION "=\r\n", 400, "malformed");
+    expect_refused(GOOD EXTENSION "=\r\n" EXTENSION "permessage-deflate\r\n", 400, "malformed");
+    expect_refused(GOOD EXTENSION "\r\n", 400, "malformed");
+}
+
+/* A handshake that has everything. */
+static void all_of_it(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {"chat", NULL};
+    static const char *const listed[] = {"https://example.org", NULL};
+    static const struct uvh_ws_deflate_wishes wishes = {true, 15, 15};
+    rules = (struct uvh_ws_accept_rules){ours, true, listed, &wishes};
+    expect_agreed(GOOD "Origin: https://example.org\r\n" PROTOCOL "chat\r\n" EXTENSION
+                       "permessage-deflate\r\n",
+                  "chat", "permessage-deflate; server_no_context_takeover; client_no_context_takeover");
+}
+
+static void rules_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *protocols[3];
+        bool protocol_required;
+        const char *origins[3];
+        const char *message; /* its beginning; NULL: they can be kept */
+    } rows[] = {
+        {{"a", "b"},         true,  {NULL},                            NULL                               },
+        {{"a", "a"},         false, {NULL},                            "protocols is \"a\""               },
+        {{NULL},             false, {NULL},                            NULL                               },
+        {{"v2.chat", "x"},   true,  {"https://example.org:1", "null"}, NULL                               },
+        {{NULL},             true,  {NULL},                            "protocols is \"\""                },
+        {{"v2.chat", "a b"}, false, {NULL},                            "protocols is \"a b\""             },
+        {{""},               false, {NULL},                            "protocols is \"\""                },
+        {{"a,b"},            false, {NULL},                            "protocols is \"a,b\""             },
+        {{NULL},             false, {"https://example.org/"},          "origins is \"https://example.org/"},
+        {{NULL},             false, {"null", "example.org"},           "origins is \"example.org\""       },
+        {{NULL},             false, {"*"},                             "origins is \"*\""                 },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        char message[256] = "";
+        const struct uvh_ws_accept_rules some = {.protocols = rows[i].protocols,
+                                                 .protocol_required = rows[i].protocol_required,
+                                                 .origins = rows[i].origins};
+        int err = uvh_ws_accept_check_rules(&some, (struct uvh_option_message){message, sizeof(message)});
+        assert_int_equal(err, rows[i].message != NULL ? UVHTTP_ECONFIG : 0);
+        if (rows[i].message != NULL && strncmp(message, rows[i].message, strlen(rows[i].message)) != 0)
+            fail_msg("%s", message);
+    }
+    assert_int_equal(
+        uvh_ws_accept_check_rules(&(struct uvh_ws_accept_rules){0}, (struct uvh_option_message){0}), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_asks_for_no_websocket, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(versions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(origins, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(subprotocols, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_subprotocols, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(compression, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_of_it, set_up, tear_down),
+        cmocka_unit_test(rules_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* The client's side of the handshake: the bytes that ask, and answers cut at every place. What is judged and where frames begin does not depend on how the bytes come. */
+#include "modules/websocket_greeting.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+#include "support/guarded.h"
+
+#define SWITCH     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+#define ACCEPT     "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
+#define PROTOCOL   "Sec-WebSocket-Protocol: "
+#define EXTENSIONS "Sec-WebSocket-Extensions: "
+
+static struct guarded memory;
+static struct uvh_ws_reply reply;
+static const uint8_t nonce[] = "the sample nonce";
+static const char *const ours[] = {"v2.chat", "v1.chat", NULL};
+static const struct uvh_ws_deflate_wishes wishes = {false, 15, 12};
+
+/* ---- asking ---- */
+
+static void expect_written(struct uvh_ws_greeting *greeting, const char *url, const char *expected)
+{
+    struct uvh_ws_url parsed;
+    assert_true(uvh_ws_url_parse(url, &parsed));
+    greeting->url = &parsed;
+    size_t length = strlen(expected);
+    assert_true(uvh_ws_greeting_size(greeting) >= length);
+    assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - length, length), length);
+    assert_memory_equal(memory.end - length, expected, length);
+    for (size_t less = 0; less < length; less++)
+        assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - less, less), UVHTTP_EFULL);
+    greeting->url = NULL;
+}
+
+#define HEAD(target, host)                                                                       \
+    "GET " target " HTTP/1.1\r\nHost: " host "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" \
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+
+static void requests(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    struct uvh_ws_greeting greeting = {0};
+    expect_written(&greeting, "ws://example.org/chat?room=1", HEAD("/chat?room=1", "example.org") "\r\n");
+    assert_memory_equal(greeting.key, "dGhlIHNhbXBsZSBub25jZQ==", UVH_WS_KEY_SIZE);
+    expect_written(&greeting, "ws://example.org:8080", HEAD("/", "example.org:8080") "\r\n");
+    expect_written(&greeting, "ws://[::1]:80?a=b", HEAD("/?a=b", "[::1]") "\r\n");
+    greeting.protocols = none;
+    expect_written(&greeting, "ws://a/", HEAD("/", "a") "\r\n");
+    greeting.protocols = ours;
+    expect_written(&greeting, "ws://a/", HEAD("/", "a") PROTOCOL "v2.chat, v1.chat\r\n\r\n");
+    greeting.deflate = &wishes;
+    greeting.fields = "Origin: https://example.org\r\nX-Empty:\r\nAuthorization:Basic eDp5\r\n";
+    expect_written(&greeting, "ws://a/",
+                   HEAD("/", "a") PROTOCOL
+                   "v2.chat, v1.chat\r\n" EXTENSIONS
+                   "permessage-deflate; server_max_window_bits=12; client_max_window_bits\r\n"
+                   "Origin: https://example.org\r\nX-Empty: \r\nAuthorization: Basic eDp5\r\n\r\n");
+}
+
+/* The room that is asked for is enough for the worst: lines that become longer. */
+static void the_size_is_enough(void **state)
+{
+    (void)state;
+    enum { LINES = 500 }; /* more than the rest leaves of its room */
+    char fields[4 * LINES + 1] = "";
+    char out[8192];
+    struct uvh_ws_url url;
+    assert_true(uvh_ws_url_parse("ws://a", &url));
+    for (size_t i = 0; i < LINES; i++)
+        memcpy(fields + 4 * i, "a:\r\n", 5);
+    struct uvh_ws_greeting greeting = {.url = &url, .protocols = ours, .deflate = &wishes, .fields = fields};
+    size_t size = uvh_ws_greeting_size(&greeting);
+    assert_in_range(size, 1, sizeof(out));
+    assert_true(uvh_ws_greeting_write(&greeting, nonce, out, size) > 0);
+}
+
+static void fields_that_may_not_be_sent(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"Origin: x",
+                                       "Origin: x\n",
+                                       "Origin: x\r",
+                                       "Origin: x\r\n\r\n",
+                                       "\r\n",
+                                       "Origin\r\n",
+                                       ": x\r\n",
+                                       "Ori gin: x\r\n",
+                                       "Origin : x\r\n",
+                                       "Origin: x\r\n folded\r\n",
+                                       "Origin: a\nHost: b\r\n",
+                                       "Origin: a\rb\r\n",
+                                       "Origin: \x01\r\n",
+                                       "Origin: \x7f\r\n",
+                                       "Cookie: a\r\nHost: b\r\n",
+                                       "host: b\r\n",
+                                       "Connection: close\r\n",
+                                       "Upgrade: h2c\r\n",
+                                       "Content-Length: 5\r\n",
+                                       "Transfer-Encoding: chunked\r\n",
+                                       "TE: trailers\r\n",
+                                       "Trailer: a\r\n",
+                                       "Expect: 100-continue\r\n",
+                                       "Sec-WebSocket-Key: a\r\n",
+                                       "Sec-WebSocket-Version: 8\r\n",
+                                       "Sec-WebSocket-Protocol: a\r\n",
+                                       "Sec-WebSocket-Extensions: a\r\n",
+                                       "SEC-WEBSOCKET-ACCEPT: a\r\n"};
+    char out[1024];
+    struct uvh_ws_url url;
+    assert_true(uvh_ws_url_parse("ws://a", &url));
+    struct uvh_ws_greeting greeting = {.url = &url};
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        assert_false(uvh_ws_greeting_fields_valid(rows[i]));
+        greeting.fields = rows[i];
+        assert_int_equal(uvh_ws_greeting_write(&greeting, nonce, out, sizeof(out)), UVHTTP_EINVAL);
+    }
+    assert_true(uvh_ws_greeting_fields_valid(NULL));
+    assert_true(uvh_ws_greeting_fields_valid(""));
+    assert_true(uvh_ws_greeting_fields_valid("Cookie: a=b\r\nUser-Agent: \xc3\xa4\tx\r\n"));
+    static const char *const no_token[] = {"fine", "a b", NULL};
+    static const char *const empty[] = {"", NULL};
+    greeting.fields = NULL;
+    greeting.protocols = no_token;
+    assert_int_equal(uvh_ws_greeting_write(&greeting, nonce, out, sizeof(out)), UVHTTP_EINVAL);
+    greeting.protocols = empty;
+    assert_int_equal(uvh_ws_greeting_write(&greeting, nonce, out, sizeof(out)), UVHTTP_EINVAL);
+}
+
+/* ---- the answer ---- */
+
+static struct uvh_ws_greeting said(const char *const *protocols, const struct uvh_ws_deflate_wishes *deflate)
+{
+    struct uvh_ws_greeting greeting = {.protocols = protocols, .deflate = deflate};
+    uvh_ws_key_make(nonce, greeting.key);
+    return greeting;
+}
+
+/* The bytes in pieces of at most `step`, each at the end of its memory, the first one of `first`. Says how many belonged to the head. */
+static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const char *bytes, size_t length,
+                                  size_t first, size_t step, size_t *head, struct uvh_ws_accepted *accepted)
+{
+    uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
+    uvh_ws_reply_init(&reply);
+    *head = 0;
+    for (size_t at = 0, size = first; at < length && result == UVHTTP_PARSE_MORE; size = step) {
+        size_t used;
+        size = size < length - at ? size : length - at;
+        result = uvh_ws_reply_read(&reply, greeting, guarded_place(&memory, bytes + at, size), size, &used,
+                                   accepted);
+        assert_true(used <= size);
+        if (result == UVHTTP_PARSE_MORE)
+            assert_int_equal(used, size);
+        *head += used;
+        at += used;
+    }
+    return result;
+}
+
+/* The answer, with frames behind it, at every split and byte by byte. */
+static void expect_accepted(const struct uvh_ws_greeting *greeting, const char *answer, const char *protocol,
+                            bool compressed)
+{
+    char bytes[2048];
+    struct uvh_ws_accepted accepted;
+    size_t size = strlen(answer), head;
+    int length = snprintf(bytes, sizeof(bytes), "%s\x81\x02hiHTTP/1.1 101 no\r\n\r\n", answer);
+    for (size_t first = 0; first <= (size_t)length; first++) {
+        if (feed(greeting, bytes, (size_t)length, first, sizeof(bytes), &head, &accepted) !=
+            UVHTTP_PARSE_DONE)
+            fail_msg("%s: %s", answer, reply.reason);
+        assert_int_equal(head, size);
+        assert_int_equal(reply.status, 101);
+        assert_string_equal(accepted.protocol, protocol);
+        assert_int_equal(accepted.compressed, compressed);
+        assert_int_equal(accepted.reserved, 0);
+    }
+    assert_int_equal(feed(greeting, bytes, (size_t)length, 1, 1, &head, &accepted), UVHTTP_PARSE_DONE);
+    assert_int_equal(head, size);
+    for (size_t less = 0; less < size; less++)
+        assert_int_equal(feed(greeting, bytes, less, less, 1, &head, &accepted), UVHTTP_PARSE_MORE);
+}
+
+static void expect_refused(const struct uvh_ws_greeting *greeting, const char *answer, int status,
+                           const char *reason)
+{
+    struct uvh_ws_accepted accepted;
+    size_t size = strlen(answer), head;
+    for (size_t first = 0; first <= size; first++) {
+        assert_int_equal(feed(greeting, answer, size, first, size, &head, &accepted), UVHTTP_PARSE_BAD);
+        if (strstr(reply.reason, reason) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", reason, reply.reason);
+        assert_int_equal(reply.status, status);
+    }
+    assert_int_equal(feed(greeting, answer, size, 1, 1, &head, &accepted), UVHTTP_PARSE_BAD);
+}
+
+static void answers_that_open_a_websocket(void **state)
+{
+    (void)state;
+    struct uvh_ws_greeting plain = said(NULL, NULL);
+    struct uvh_ws_greeting all = said(ours, &wishes);
+    expect_accepted(&plain, SWITCH ACCEPT "\r\n", "", false);
+    expect_accepted(&all, SWITCH ACCEPT "\r\n", "", false);
+    expect_accepted(&plain,
+                    "HTTP/1.1 101\x20\r\nServer: x\r\nconnection: keep-alive, UPGRADE\r\nupgrade: "
+                    "WebSocket\r\n" ACCEPT "Content-Length: 5\r\n\r\n",
+                    "", false);
+    expect_accepted(&plain,
+                    "HTTP/1.1 101 x\r\nConnection: keep-alive\r\nConnection: upgrade\r\nUpgrade: "
+                    "websocket\r\n" ACCEPT "\r\n",
+                    "", false);
+    expect_accepted(&all, SWITCH ACCEPT PROTOCOL "v1.chat\r\n\r\n", "v1.chat", false);
+    expect_accepted(&all,
+                    SWITCH PROTOCOL "v2.chat\r\n" EXTENSIONS
+                                    "permessage-deflate; server_max_window_bits=10\r\n" ACCEPT "\r\n",
+                    "v2.chat", true);
+    assert_int_equal(reply.interim, 0);
+    expect_accepted(&plain,
+                    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\nLink: </a>\r\n\r\n" SWITCH ACCEPT "\r\n",
+                    "", false);
+}
+
+static void other_answers(void **state)
+{
+    (void)state;
+    struct uvh_ws_greeting plain = said(NULL, NULL);
+    expect_refused(&plain, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone", 404,
+                   "the server has answered 404 Not Found");
+    expect_refused(&plain, "HTTP/1.1 302 Found\r\nLocation: ws://b/\r\n\r\n", 302, "302 Found");
+    expect_refused(&plain, "HTTP/1.1 200 \r\n" ACCEPT "\r\n", 200, "the server has answered 200");
+    expect_refused(&plain, "HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 8\r\n\r\n", 426, "426");
+    expect_refused(
+        &plain, "HTTP/1.1 503 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
+        503, "503 0123456789012345678901234567890123456789012345678901234567890123");
+    assert_true(strlen(reply.reason) < 100);
+    expect_refused(&plain, "\x81\x02hi and more than a status line has\r\n\r\n", 0, "malformed");
+    expect_refused(&plain, "HTTP/2.0 101 x\r\n\r\n", 0, "");
+    expect_refused(&plain, SWITCH " folded: x\r\n\r\n", 0, "folded");
+}
+
+static void switches_that_are_none(void **state)
+{
+    (void)state;
+    struct uvh_ws_greeting plain = said(NULL, NULL);
+    expect_refused(&plain, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n" ACCEPT "\r\n", 101, "websocket");
+    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\n" ACCEPT "\r\n", 101, "websocket");
+    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: close\r\n" ACCEPT "\r\n", 101,
+                   "websocket");
+    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n" ACCEPT "\r\n", 101,
+                   "websocket");
+    expect_refused(&plain,
+                   "HTTP/1.1 101 x\r\nUpgrade: h2c, websocket\r\nConnection: upgrade\r\n" ACCEPT "\r\n", 101,
+                   "websocket");
+    expect_refused(&plain, SWITCH "Upgrade: websocket\r\n" ACCEPT "\r\n", 101, "more than once");
+    expect_refused(&plain, "HTTP/1.0 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n" ACCEPT "\r\n",
+                   101, "websocket");
+    expect_refused(&plain, SWITCH "\r\n", 101, "Sec-WebSocket-Accept is missing");
+    expect_refused(&plain, SWITCH ACCEPT ACCEPT "\r\n", 101, "more than once");
+    expect_refused(&plain, SWITCH "Sec-WebSocket-Accept: S3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n", 101,
+                   "does not fit our key");
+    expect_refused(&plain, SWITCH "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo\r\n\r\n", 101,
+                   "does not fit our key");
+    expect_refused(&plain, SWITCH "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", 101,
+                   "does not fit our key");
+}
+
+static void what_was_not_offered(void **state)
+{
+    (void)state;
+    struct uvh_ws_greeting plain = said(NULL, NULL);
+    struct uvh_ws_greeting all = said(ours, &wishes);
+    expect_refused(&plain, SWITCH ACCEPT PROTOCOL "v2.chat\r\n\r\n", 101, "not offered");
+    expect_refused(&all, SWITCH ACCEPT PROTOCOL "V2.chat\r\n\r\n", 101, "not offered");
+    expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat, v1.chat\r\n\r\n", 101, "not offered");
+    expect_refused(&all, SWITCH ACCEPT PROTOCOL "\r\n\r\n", 101, "not offered");
+    expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat\r\n" PROTOCOL "v2.chat\r\n\r\n", 101,
+                   "more than once");
+    expect_refused(&plain, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101, "does not fit");
+    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101, "does not fit");
+    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "x-other\r\n\r\n", 101, "does not fit");
+    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "\r\n\r\n", 101, "does not fit");
+    expect_refused(&all,
+                   SWITCH ACCEPT EXTENSIONS "permessage-deflate; server_max_window_bits=9\r\n" EXTENSIONS
+                                            "permessage-deflate; server_max_window_bits=9\r\n\r\n",
+                   101, "more than once");
+    all.protocol_required = true;
+    expect_refused(&all, SWITCH ACCEPT "\r\n", 101, "none of our subprotocols");
+    expect_accepted(&all, SWITCH ACCEPT PROTOCOL "v2.chat\r\n\r\n", "v2.chat", false);
+}
+
+/* A server that never comes to an end. */
+static void limits(void **state)
+{
+    (void)state;
+    struct uvh_ws_greeting plain = said(NULL, NULL);
+    struct uvh_ws_accepted accepted;
+    enum { ROOM = 3 * UVH_WS_REPLY_MAX };
+    size_t head, length = 0;
+    char *bytes = malloc(ROOM);
+    assert_non_null(bytes);
+    memset(bytes, 'x', ROOM);
+    memcpy(bytes, SWITCH "X: ", sizeof(SWITCH "X: ") - 1);
+    static const size_t steps[] = {1, 1000, ROOM};
+    for (size_t i = 0; i < UVH_COUNT_OF(steps); i++) {
+        assert_int_equal(feed(&plain, bytes, ROOM, steps[i], steps[i], &head, &accepted), UVHTTP_PARSE_BAD);
+        assert_non_null(strstr(reply.reason, "too large"));
+        assert_true(head <= UVH_WS_REPLY_MAX);
+    }
+    /* The largest head there may be, and one byte more. */
+    for (size_t more = 0; more < 2; more++) {
+        size_t end = UVH_WS_REPLY_MAX + more;
+        memset(bytes, 'x', ROOM);
+        memcpy(bytes, SWITCH ACCEPT "X: ", sizeof(SWITCH ACCEPT "X: ") - 1);
+        memcpy(bytes + end - 4, "\r\n\r\n", 4);
+        for (size_t i = 0; i < UVH_COUNT_OF(steps); i++)
+            assert_int_equal(feed(&plain, bytes, ROOM, steps[i], steps[i], &head, &accepted),
+                             more == 0 ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
+    }
+    for (size_t i = 0; i <= UVH_WS_REPLY_FIELDS; i++)
+        length += (size_t)snprintf(bytes + length, ROOM - length, "%s", i == 0 ? SWITCH : "X: y\r\n");
+    length += (size_t)snprintf(bytes + length, ROOM - length, "\r\n");
+    expect_refused(&plain, bytes, 0, "too many");
+    for (length = 0; length < 4000;)
+        length += (size_t)snprintf(bytes + length, ROOM - length, "HTTP/1.1 102 x\r\n\r\n");
+    assert_int_equal(feed(&plain, bytes, length, 1, 1, &head, &accepted), UVHTTP_PARSE_BAD);
+    assert_non_null(strstr(reply.reason, "102 too often"));
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests),
+        cmocka_unit_test(the_size_is_enough),
+        cmocka_unit_test(fields_that_may_not_be_sent),
+        cmocka_unit_test(answers_that_open_a_websocket),
+        cmocka_unit_test(other_answers),
+        cmocka_unit_test(switches_that_are_none),
+        cmocka_unit_test(what_was_not_offered),
+        cmocka_unit_test(limits),
+    };
+    memory = guarded_make(4 * UVH_WS_REPLY_MAX);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+// Talks to wire_server by WebSocket as Node programs and browsers do. Usage: node websocket.mjs PORT builtin|ws. Prints "ok" when everything was
+// as it should be; throws otherwise. `builtin` is Node's own client, `ws` the package of that name, which is found by WS_FOLDER.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { randomBytes } from 'node:crypto';
+
+const [port, kind] = process.argv.slice(2);
+const base = `ws://127.0.0.1:${port}/ws`;
+const ws = kind === 'ws' ? createRequire(`${process.env.WS_FOLDER}/package.json`)('ws') : undefined;
+const Client = ws ?? globalThis.WebSocket;
+
+// A connection as promises: opened, the next message, and how it ended.
+class Talk {
+    constructor(path, protocols = [], options = undefined) {
+        this.socket = ws ? new Client(base + path, protocols, options) : new Client(base + path, protocols);
+        this.socket.binaryType = 'arraybuffer';
+        this.messages = [];
+        this.waiting = [];
+        this.socket.onmessage = (event) => {
+            const waits = this.waiting.shift();
+            if (waits) waits.resolve(event.data);
+            else this.messages.push(event.data);
+        };
+        this.opened = new Promise((resolve, reject) => {
+            this.socket.onopen = () => resolve(this);
+            this.socket.onerror = (event) => reject(new Error(event.message ?? 'the handshake failed'));
+        });
+        this.closed = new Promise((resolve) => {
+            this.socket.onclose = (event) => {
+                for (const waits of this.waiting) waits.reject(new Error(`closed with ${event.code} ${event.reason}`));
+                resolve({ code: event.code, reason: event.reason, clean: event.wasClean });
+            };
+        });
+    }
+
+    next() {
+        if (this.messages.length > 0) return Promise.resolve(this.messages.shift());
+        return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
+    }
+
+    async echo(data) {
+        this.socket.send(data);
+        const back = await this.next();
+        if (typeof data === 'string') assert.equal(back, data);
+        else assert.ok(Buffer.from(back).equals(Buffer.from(data)), `${data.length} bytes come back as they were`);
+    }
+
+    async end(code = 1000, reason = 'done') {
+        this.socket.close(code, reason);
+        assert.deepEqual((await this.closed).code, code);
+    }
+}
+
+async function messages(path, compressed, options) {
+    const talk = await new Talk(path, [], options).opened;
+    if (compressed !== undefined) assert.equal(talk.socket.extensions.includes('permessage-deflate'), compressed, talk.socket.extensions);
+    for (const text of ['', 'a', 'größer 😀', 'x'.repeat(125), 'x'.repeat(126), 'words, '.repeat(20000)]) await talk.echo(text);
+    // Node's own client takes compressed messages only up to a few MiB, and breaks the connection above.
+    const largest = ws || path === '/echo' ? 16 << 20 : 2 << 20;
+    for (const size of [0, 1, 65535, 65536, largest]) await talk.echo(new Uint8Array(size).map((_, i) => i % 251));
+    await talk.echo(new Uint8Array(randomBytes(16 << 20)));
+    await talk.echo('z'.repeat(largest));
+    const many = Array.from({ length: 300 }, (_, i) => `message ${i} `.repeat(i));
+    for (const text of many) talk.socket.send(text);
+    for (const text of many) assert.equal(await talk.next(), text);
+    await talk.end();
+}
+
+async function closing() {
+    for (const code of [1000, 3000, 4999]) await (await new Talk('/echo').opened).end(code, 'größe');
+    const told = await new Talk('/echo').opened;
+    told.socket.send('!close 4321 goodbye from here');
+    assert.deepEqual(await told.closed, { code: 4321, reason: 'goodbye from here', clean: true });
+    const silent = await new Talk('/echo').opened;
+    silent.socket.send('!close 0');
+    assert.equal((await silent.closed).code, 1005);
+    const broken = await new Talk('/echo').opened;
+    broken.socket.onerror = () => {};
+    broken.socket.send('!abort');
+    assert.equal((await broken.closed).code, 1006);
+    const large = await new Talk('/small').opened;
+    large.socket.onerror = () => {};
+    large.socket.send('x'.repeat(2000));
+    assert.equal((await large.closed).code, 1009);
+}
+
+async function protocols() {
+    const talk = await new Talk('/protocols', ['chat.v1', 'chat.v2']).opened;
+    assert.equal(talk.socket.protocol, 'chat.v2');
+    await talk.end();
+    await assert.rejects(new Talk('/protocol-required').opened);
+    await assert.rejects(new Talk('/nowhere').opened);
+}
+
+// What only the package can do.
+async function beyond() {
+    const talk = await new Talk('/echo').opened;
+    const pong = new Promise((resolve) => talk.socket.once('pong', resolve));
+    talk.socket.ping('are you there?');
+    assert.equal((await pong).toString(), 'are you there?');
+    const ping = new Promise((resolve) => talk.socket.once('ping', resolve));
+    talk.socket.send('!ping and you?');
+    assert.equal((await ping).toString(), 'and you?');
+    for (const [i, piece] of ['one ', 'two ', 'three'].entries()) talk.socket.send(piece, { fin: i === 2 });
+    assert.equal(await talk.next(), 'one two three');
+    talk.socket.send('!pieces');
+    assert.equal(await talk.next(), 'one two three');
+    await talk.end();
+    const noTakeover = { serverNoContextTakeover: true, clientNoContextTakeover: true };
+    const small = { serverMaxWindowBits: 10, clientMaxWindowBits: 11 };
+    for (const path of ['/echo-deflate', '/echo-dedicated']) {
+        await messages(path, false, { perMessageDeflate: false });
+        for (const options of [noTakeover, small]) await messages(path, true, { perMessageDeflate: { threshold: 0, ...options } });
+        const pieces = await new Talk(path, [], { perMessageDeflate: { threshold: 0 } }).opened;
+        for (const [i, piece] of ['one '.repeat(500), 'two '.repeat(500), 'three'].entries()) pieces.socket.send(piece, { fin: i === 2 });
+        assert.equal(await pieces.next(), `${'one '.repeat(500)}${'two '.repeat(500)}three`);
+        await pieces.end();
+    }
+    const admitted = await new Talk('/admit', [], { headers: { 'X-User': 'anna' } }).opened;
+    await admitted.echo('hello');
+    await admitted.end();
+}
+
+await messages('/echo', false);
+for (const path of ['/echo-deflate', '/echo-dedicated']) await messages(path, ws ? true : undefined);
+await closing();
+await protocols();
+if (ws) await beyond();
+console.log('ok');

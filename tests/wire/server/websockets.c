@@ -1,0 +1,448 @@
+/* Endpoints of wire_server for WebSocket. All echo messages; a text that begins with '!' is an order instead, see `orders`. What has happened on all of
+ * them together is told by /ws/state. */
+#include "wire_server.h"
+
+#include <uvhttp/websocket.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ORDER_SIZE = 200,
+    TEXT_SIZE = 1024,
+    BIG = 32 * 1024 * 1024,
+    NUMBERED = 8 /* digits at the front of a message of a flood */
+};
+
+static struct state {
+    uint64_t opens, closes, drains, pings, pongs, admitted, released;
+    unsigned code; /* of the last one that was closed */
+    char reason[128];
+    char error[32];              /* of the last order */
+    uvhttp_websocket_t *paused;  /* until /ws/resume */
+    uvhttp_websocket_t *flooded; /* the last one that was flooded, while it is open */
+} state;
+
+static void remember(int err)
+{
+    (void)snprintf(state.error, sizeof state.error, "%s", err == 0 ? "0" : uvhttp_error_name(err));
+}
+
+__attribute__((format(printf, 2, 3))) static void say(uvhttp_websocket_t *ws, const char *format, ...)
+{
+    char text[TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)uvhttp_websocket_send_text(ws, text);
+}
+
+/* ---- orders ---- */
+
+/* "!close CODE REASON" */
+static void order_close(uvhttp_websocket_t *ws, const char *words)
+{
+    char *reason;
+    unsigned code = (unsigned)strtoul(words, &reason, 10);
+    remember(uvhttp_websocket_close(ws, code, *reason == ' ' ? reason + 1 : NULL));
+}
+
+static void order_abort(uvhttp_websocket_t *ws, const char *words)
+{
+    (void)words;
+    uvhttp_websocket_abort(ws);
+}
+
+static void order_ping(uvhttp_websocket_t *ws, const char *words)
+{
+    remember(uvhttp_websocket_ping(ws, words, strlen(words)));
+}
+
+/* "!shared SIZE": one message for many, to this one. */
+static void order_shared(uvhttp_websocket_t *ws, const char *words)
+{
+    size_t size = strtoul(words, NULL, 10);
+    char *bytes = calloc(1, size);
+    if (bytes == NULL)
+        abort();
+    uvhttp_websocket_message_t *message =
+        uvhttp_websocket_message_new(uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_BINARY, bytes, size);
+    if (message != NULL)
+        remember(uvhttp_websocket_send_message(ws, message));
+    uvhttp_websocket_message_unref(message);
+    free(bytes);
+}
+
+/* "!bulk COUNT SIZE": binary messages of zeros, sent as pieces so that they are not compressed, until one is not taken. */
+static void order_bulk(uvhttp_websocket_t *ws, const char *words)
+{
+    char *rest;
+    size_t count = strtoul(words, &rest, 10), size = strtoul(rest, NULL, 10);
+    char *bytes = calloc(1, size);
+    if (bytes == NULL)
+        abort();
+    for (int err = 0; count > 0 && (err == 0 || err == UVHTTP_EFULL); count--)
+        err = uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size, true);
+    free(bytes);
+}
+
+/* "!flood COUNT SIZE": numbered binary messages, sent whatever it says; the number of those that were refused with UVHTTP_EFULL is counted. */
+static void order_flood(uvhttp_websocket_t *ws, const char *words)
+{
+    char *rest;
+    size_t count = strtoul(words, &rest, 10), size = strtoul(rest, NULL, 10);
+    char *bytes = malloc(size + NUMBERED);
+    if (bytes == NULL)
+        abort();
+    memset(bytes, 'x', size + NUMBERED);
+    state.flooded = ws;
+    for (size_t i = 0; i < count && state.flooded != NULL; i++) {
+        size_t rest_of_number = i;
+        for (int digit = NUMBERED - 1; digit >= 0; digit--, rest_of_number /= 10)
+            bytes[digit] = (char)('0' + rest_of_number % 10);
+        int err = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size);
+        remember(err);
+        if (err == UVHTTP_EFULL)
+            app.refused_pieces++;
+    }
+    free(bytes);
+}
+
+/* "!prepared COUNT": one message many times. */
+static void order_prepared(uvhttp_websocket_t *ws, const char *words)
+{
+    static const char text[] = "prepared once, prepared once, prepared once, prepared once, prepared once";
+    uvhttp_websocket_message_t *message = uvhttp_websocket_message_new(
+        uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_TEXT, text, sizeof text - 1);
+    size_t count = strtoul(words, NULL, 10);
+    if (message == NULL)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        remember(uvhttp_websocket_send_message(ws, message));
+    uvhttp_websocket_message_ref(message);
+    uvhttp_websocket_message_unref(message);
+    uvhttp_websocket_message_unref(message);
+}
+
+/* A message in pieces, with a ping between them, and another message, which is refused. */
+static void order_pieces(uvhttp_websocket_t *ws, const char *words)
+{
+    (void)words;
+    (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
+    remember(uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "no", 2));
+    (void)uvhttp_websocket_ping(ws, "between", 7);
+    (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "two ", 4, false);
+    (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
+}
+
+/* What must not be sent, and the names of the errors. */
+static void order_wrong(uvhttp_websocket_t *ws, const char *words)
+{
+    char far_too_long[200];
+    (void)words;
+    memset(far_too_long, 'x', sizeof far_too_long);
+    far_too_long[sizeof far_too_long - 1] = '\0';
+    int text = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "\xc3(", 2);
+    int ping = uvhttp_websocket_ping(ws, far_too_long, 126);
+    int told = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_ABNORMAL, NULL);
+    int status = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NO_STATUS, NULL);
+    int unknown = uvhttp_websocket_close(ws, 2000, NULL);
+    int reason = uvhttp_websocket_close(ws, 1000, far_too_long);
+    int bytes = uvhttp_websocket_close(ws, 1000, "\xff");
+    say(ws, "%s %s %s %s %s %s %s", uvhttp_error_name(text), uvhttp_error_name(ping), uvhttp_error_name(told),
+        uvhttp_error_name(status), uvhttp_error_name(unknown), uvhttp_error_name(reason),
+        uvhttp_error_name(bytes));
+}
+
+static void order_facts(uvhttp_websocket_t *ws, const char *words)
+{
+    (void)words;
+    say(ws, "{\"protocol\":\"%s\",\"compressed\":%d,\"data\":\"%s\",\"pending\":%zu,\"worker\":%zu}",
+        uvhttp_websocket_protocol(ws), uvhttp_websocket_compressed(ws),
+        uvhttp_websocket_data(ws) == NULL ? "" : (const char *)uvhttp_websocket_data(ws),
+        uvhttp_websocket_pending(ws), uvhttp_websocket_worker(ws));
+}
+
+static void order_pause(uvhttp_websocket_t *ws, const char *words)
+{
+    (void)words;
+    uvhttp_websocket_pause(ws);
+    state.paused = ws;
+}
+
+/* "!close CODE", then what must not work any more. */
+static void order_close_and_send(uvhttp_websocket_t *ws, const char *words)
+{
+    (void)words;
+    (void)uvhttp_websocket_send_text(ws, "before");
+    (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "twice");
+    int again = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "twice");
+    int sent = uvhttp_websocket_send_text(ws, "behind");
+    remember(again == sent ? sent : UVHTTP_EINVAL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(uvhttp_websocket_t *ws, const char *words);
+} orders[] = {
+    {"!close ",        order_close         },
+    {"!abort",         order_abort         },
+    {"!ping ",         order_ping          },
+    {"!flood ",        order_flood         },
+    {"!bulk ",         order_bulk          },
+    {"!shared ",       order_shared        },
+    {"!prepared ",     order_prepared      },
+    {"!pieces",        order_pieces        },
+    {"!wrong",         order_wrong         },
+    {"!facts",         order_facts         },
+    {"!pause",         order_pause         },
+    {"!end-then-send", order_close_and_send},
+};
+
+static bool obey(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size)
+{
+    char text[ORDER_SIZE];
+    if (kind != UVHTTP_WEBSOCKET_TEXT || size == 0 || data[0] != '!' || size >= sizeof text)
+        return false;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        size_t length = strlen(orders[i].name);
+        if (strncmp(text, orders[i].name, length) == 0) {
+            orders[i].run(ws, text + length);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- events ---- */
+
+static void on_open(uvhttp_websocket_t *ws, void *arg)
+{
+    (void)arg;
+    state.opens++;
+    if (uvhttp_websocket_server(ws) != app.server)
+        abort();
+}
+
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
+                       void *arg)
+{
+    (void)arg;
+    if (!obey(ws, kind, data, size))
+        remember(uvhttp_websocket_send(ws, kind, data, size));
+}
+
+static void on_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
+                     bool last, void *arg)
+{
+    (void)arg;
+    remember(uvhttp_websocket_send_piece(ws, kind, data, size, last));
+}
+
+static void on_drain(uvhttp_websocket_t *ws, void *arg)
+{
+    (void)ws, (void)arg;
+    state.drains++;
+}
+
+static void on_ping(uvhttp_websocket_t *ws, const char *data, size_t size, void *arg)
+{
+    (void)ws, (void)data, (void)size, (void)arg;
+    state.pings++;
+}
+
+static void on_pong(uvhttp_websocket_t *ws, const char *data, size_t size, void *arg)
+{
+    (void)ws, (void)data, (void)size, (void)arg;
+    state.pongs++;
+}
+
+static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+{
+    (void)arg;
+    if (uvhttp_websocket_send_text(ws, "too late") != UVHTTP_EGONE)
+        abort();
+    state.closes++;
+    state.code = code;
+    (void)snprintf(state.reason, sizeof state.reason, "%s", reason);
+    if (state.paused == ws)
+        state.paused = NULL;
+    if (state.flooded == ws)
+        state.flooded = NULL;
+}
+
+static int admit(uvhttp_request_t *req, void **data, void *arg)
+{
+    const char *user = uvhttp_request_header(req, "X-User");
+    (void)arg;
+    if (user == NULL)
+        return UVHTTP_DECLINED;
+    if (strcmp(user, "broken") == 0)
+        return UVHTTP_EINVAL;
+    if (strcmp(user, "answered") == 0) {
+        (void)uvhttp_response_send_status(uvhttp_request_response(req), 401);
+        return UVHTTP_DECLINED;
+    }
+    *data = malloc(strlen(user) + 1);
+    if (*data == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(*data, user, strlen(user) + 1);
+    state.admitted++;
+    return 0;
+}
+
+static void release_data(void *data)
+{
+    if (data == NULL)
+        return;
+    free(data);
+    state.released++;
+}
+
+/* ---- what may be asked about them ---- */
+
+static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
+{
+    char text[TEXT_SIZE];
+    uvhttp_websocket_stats_t s;
+    (void)req;
+    uvhttp_websocket_read_stats(endpoint, &s);
+    (void)snprintf(text, sizeof text,
+                   "{\"opens\":%" PRIu64 ",\"closes\":%" PRIu64 ",\"drains\":%" PRIu64 ",\"pings\":%" PRIu64
+                   ",\"pongs\":%" PRIu64 ",\"admitted\":%" PRIu64 ",\"released\":%" PRIu64
+                   ",\"code\":%u,\"reason\":\"%s\",\"error\":\"%s\",\"connections\":%" PRIu64
+                   ",\"total_connections\":%" PRIu64 ",\"compressing\":%" PRIu64 ",\"dedicated\":%" PRIu64
+                   ",\"messages_received\":%" PRIu64 ",\"messages_sent\":%" PRIu64 ",\"dropped\":%" PRIu64
+                   ",\"memory\":%" PRIu64 "}\n",
+                   state.opens, state.closes, state.drains, state.pings, state.pongs, state.admitted,
+                   state.released, state.code, state.reason, state.error, s.connections, s.total_connections,
+                   s.compressing, s.dedicated, s.messages_received, s.messages_sent, s.dropped, s.memory);
+    return uvhttp_response_send_json(res, 200, text);
+}
+
+static int resume(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    if (state.paused != NULL)
+        uvhttp_websocket_resume(state.paused);
+    state.paused = NULL;
+    return uvhttp_response_send_text(res, 200, "resumed");
+}
+
+/* A handler that makes up its mind itself. */
+static int accept_later(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
+{
+    static char data[] = "accepted";
+    uvhttp_websocket_t *ws = NULL;
+    (void)req;
+    int err = uvhttp_response_set_header(res, "X-Greeting", "hello");
+    if (err == 0)
+        err = uvhttp_websocket_accept(endpoint, res, data, &ws);
+    if (err == UVHTTP_EINVAL)
+        return ws == NULL ? uvhttp_response_send_text(res, 400, "no handshake") : UVHTTP_EINVAL;
+    if (err != 0)
+        return err;
+    say(ws, "welcome");
+    return 0;
+}
+
+/* ---- the endpoints ---- */
+
+static const char *const protocols[] = {"chat.v2", "chat.v1", NULL};
+static const char *const origins[] = {"https://good.example", "http://127.0.0.1:1", NULL};
+
+/* Every line is an endpoint at its path. */
+#define EVENTS                        \
+    .events = {.open = on_open,       \
+               .message = on_message, \
+               .drain = on_drain,     \
+               .ping = on_ping,       \
+               .pong = on_pong,       \
+               .close = on_close}
+/* Whatever clients of interest send: gorilla's writes in frames of 4 KiB, and what repeats itself expands a thousandfold. */
+#define BIG_MESSAGES                                                                            \
+    .max_message_size = BIG, .max_fragments = 100000, .max_ratio = 2000, .max_queue_size = BIG, \
+    .memory = 4UL * BIG
+#define SLOW .high_watermark = 64 * 1024, .low_watermark = 16 * 1024, .max_queue_size = 256 * 1024
+
+static const struct {
+    const char *path;
+    uvhttp_websocket_options_t options;
+} endpoints[] = {
+    {"/ws/echo",              {EVENTS, BIG_MESSAGES}                                                            },
+    {"/ws/echo-deflate",      {EVENTS, BIG_MESSAGES, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}           },
+    {"/ws/echo-dedicated",
+     {EVENTS, BIG_MESSAGES, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
+      .memory_per_connection = 1024 * 1024}                                                                     },
+    {"/ws/pieces",
+     {.events = {.open = on_open, .piece = on_piece, .close = on_close}, .max_message_size = 100000}            },
+    {"/ws/pieces-deflate",
+     {.events = {.open = on_open, .piece = on_piece, .close = on_close},
+      .max_message_size = 100000,
+      .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}                                                          },
+    {"/ws/protocols",         {EVENTS, .protocols = protocols}                                                  },
+    {"/ws/protocol-required", {EVENTS, .protocols = protocols, .protocol_required = true}                       },
+    {"/ws/origins",           {EVENTS, .origins = origins}                                                      },
+    {"/ws/admit",             {EVENTS, .admit = admit, .release = release_data}                                 },
+    {"/ws/small",             {EVENTS, .max_message_size = 1000, .max_frame_size = 600, .max_fragments = 4}     },
+    {"/ws/small-deflate",
+     {EVENTS, .max_message_size = 100000, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}                      },
+    {"/ws/ratio",             {EVENTS, .max_message_size = BIG, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
+    {"/ws/budget",            {EVENTS, .max_message_size = BIG, .memory = 100000}                               },
+    {"/ws/rate",              {EVENTS, .max_message_rate = 5}                                                   },
+    {"/ws/defaults",          {EVENTS}                                                                          },
+    {"/ws/pinging",           {EVENTS, .ping_interval = 1}                                                      },
+    {"/ws/idle",              {EVENTS, .idle_timeout = 1}                                                       },
+    {"/ws/hurried",           {EVENTS, .close_timeout = 1, .ping_interval = -1}                                 },
+    {"/ws/slow-close",        {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout = 1}           },
+    {"/ws/slow-newest",       {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST}                         },
+    {"/ws/many",              {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED}                      },
+    {"/ws/slow-oldest",       {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}                         },
+};
+
+/* An endpoint has two ways in: its path, and the path of its numbers. */
+static int add_endpoint(uvhttp_server_t *server, const char *path, const uvhttp_websocket_options_t *options)
+{
+    uvhttp_router_t *router = uvhttp_server_router(server);
+    uvhttp_websocket_endpoint_t *endpoint;
+    char state_path[64], message[256];
+    int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, message, sizeof message);
+    if (err != 0) {
+        (void)fprintf(stderr, "wire_server: %s: %s\n", path, message);
+        return err;
+    }
+    (void)snprintf(state_path, sizeof state_path, "/ws-state%s", path);
+    err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
+                                                      .pattern = path,
+                                                      .handler = uvhttp_websocket_handle_request,
+                                                      .arg = endpoint,
+                                                      .upgrade = "websocket"});
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", state_path, tell_state, endpoint);
+    if (err == 0 && strcmp(path, "/ws/echo") == 0)
+        err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
+                                                          .pattern = "/ws/accept",
+                                                          .handler = accept_later,
+                                                          .arg = endpoint,
+                                                          .upgrade = "websocket"});
+    return err;
+}
+
+int add_websockets(uvhttp_server_t *server)
+{
+    int err = uvhttp_server_route(server, "GET", "/ws/resume", resume, NULL);
+    for (size_t i = 0; err == 0 && i < sizeof endpoints / sizeof *endpoints; i++) {
+        uvhttp_websocket_options_t options = endpoints[i].options;
+        options.allocator = &counting_allocator;
+        err = add_endpoint(server, endpoints[i].path, &options);
+    }
+    if (err == 0) /* the short way to a route, with what has no name of its own */
+        err = uvhttp_websocket_route(server, "/ws/rooms/:room",
+                                     &(uvhttp_websocket_options_t){.events = {.message = on_message}});
+    return err;
+}

@@ -1,0 +1,285 @@
+"""Topics of several servers over a broker: Debian's redis-server, which each test starts for itself, with two of our servers or more. What crosses, how often, and what happens when the broker goes."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import raw
+from topics_server import TopicsServer, eventually
+from wire_server import SAFETY_TIMEOUT
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Broker:
+    """A redis-server on a unix socket, or on a port of the loopback when one is asked for. It can be ended and started again in the same place."""
+
+    def __init__(self, folder, port=None, config=""):
+        self.folder, self.port, self.config = folder, port, config
+        self.path = str(folder / "redis.sock")
+        self.process = None
+        self.start()
+
+    def start(self):
+        program = shutil.which("redis-server")
+        assert program, "redis-server is missing: install redis-server"
+        self.process = subprocess.Popen(
+            [program, "-", "--port", str(self.port or 0), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
+             "--appendonly", "no", "--dir", str(self.folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.process.stdin.write(self.config.encode())
+        self.process.stdin.close()
+        eventually(lambda: self.ask("PING", ready=False) in ("PONG", "NOAUTH Authentication required."), "the broker answers")
+
+    def ask(self, *words, ready=True):
+        result = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True, text=True, timeout=SAFETY_TIMEOUT)
+        assert not ready or result.returncode == 0, result.stderr
+        return result.stdout.strip()
+
+    def publishes(self):
+        for line in self.ask("INFO", "commandstats").splitlines():
+            if line.startswith("cmdstat_publish:"):
+                return int(line.split("calls=")[1].split(",")[0])
+        return 0
+
+    def channels(self):
+        return sorted(self.ask("PUBSUB", "CHANNELS").split())
+
+    def globs(self):
+        return int(self.ask("PUBSUB", "NUMPAT"))
+
+    def stop(self):
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def broker(tmp_path):
+    running = Broker(tmp_path)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(broker, workers=1, connected=True, **variables):
+        where = {"redis_port": broker.port} if broker.port else {"redis_path": broker.path}
+        server = TopicsServer(workers, **where, **variables)
+        running.append(server)
+        if connected:
+            eventually(lambda: numbers(server)["connected"], "it is connected")
+        return server
+
+    yield starter
+    for one in running:
+        one.stop()
+
+
+def numbers(server):
+    with raw.Connection(server.port) as connection:
+        return json.loads(connection.ask("GET", "/redis").body)
+
+
+def join(broker, server, *patterns):
+    """A member whose subscriptions the broker knows."""
+    member = server.join()
+    for pattern in patterns:
+        before = (broker.channels(), broker.globs(), server.count(pattern))
+        member.subscribe(pattern)
+        if before[2] == 0:
+            eventually(lambda: (broker.channels(), broker.globs()) != before[:2], f"the broker knows {pattern}")
+    return member
+
+
+def test_messages_cross_both_ways_once(broker, start):
+    first, second = start(broker, workers=2), start(broker)
+    here, there = join(broker, first, "room/7"), join(broker, second)
+    there.subscribe("room/7")
+    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room/7").split()[-1] == "2", "both have subscribed")
+    here.say("pub room/7 hello", "pub room/7 again", "bin room/7 \u00e4")
+    assert there.get_all(3) == ["hello", "again", "\u00e4".encode()]
+    there.say("pub room/7 back")
+    assert here.get() == "back"
+    first.publish("room/7", "to all")
+    assert here.get() == there.get() == "to all"
+    here.nothing_else()
+    there.nothing_else()
+
+
+def test_one_publish_for_a_message_however_many_subscribe(broker, start):
+    first, second = start(broker, workers=2), start(broker, workers=2)
+    publisher = join(broker, first, "room")
+    others = [second.join("room") for _ in range(20)]
+    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room").split()[-1] == "2", "both have subscribed")
+    members = [first.join("room") for _ in range(20)]
+    before = broker.publishes()
+    publisher.say("many room 50")
+    for member in members + others:
+        assert member.get_all(50) == [f"room {i}" for i in range(50)]
+    eventually(lambda: numbers(first)["published"] == 50, "the broker has answered")
+    assert broker.publishes() - before == 50
+    assert numbers(second) | {"received": 50, "published": 0} == numbers(second)
+
+
+def test_patterns_become_globs_and_copies_are_one(broker, start):
+    """'*' stands for '/', too, and for more than it should: what does not fit is not delivered; several channels that fit give several copies, of which one counts."""
+    first, second = start(broker), start(broker)
+    one = join(broker, second, "room/+")
+    below = join(broker, second, "room/#")
+    several = join(broker, second, "room/7", "+/7", "#")
+    odd = join(broker, second, "a*b/[c]/+")
+    publisher = first.join()
+    publisher.say("pub room/7/typing deep", "pub rooms/1 other", "pub room alone", "pub room/7 seven", "pub a*b/[c]/d odd",
+                  "pub axb/c/d even")
+    assert one.get() == "seven"
+    assert below.get_all(3) == ["deep", "alone", "seven"]
+    assert several.get_all(6) == ["deep", "other", "alone", "seven", "odd", "even"]
+    assert odd.get() == "odd"
+    for member in (one, below, several, odd):
+        member.nothing_else()
+
+
+def test_the_broker_knows_what_is_needed_and_no_more(broker, start):
+    server = start(broker, workers=2)
+    first, second = join(broker, server, "a", "b/+"), server.join("a", "b/#")
+    assert broker.channels() == ["uvhttp:a"]
+    eventually(lambda: broker.globs() == 2, "both globs")
+    first.unsubscribe("a")
+    first.leave()
+    eventually(lambda: broker.globs() == 1, "one has gone")
+    assert broker.channels() == ["uvhttp:a"]
+    second.unsubscribe("a")
+    eventually(lambda: broker.channels() == [], "nobody needs it")
+    second.subscribe("a")
+    eventually(lambda: broker.channels() == ["uvhttp:a"], "it is needed again")
+
+
+def test_other_programs_can_publish(broker, start):
+    server = start(broker)
+    member = join(broker, server, "news")
+    for payload in ("no envelope", "t x\n", "x me 1\nno kind", "t me -1\nno number", "t \n", ""):
+        broker.ask("PUBLISH", "uvhttp:news", payload)
+    broker.ask("PUBLISH", "uvhttp:news", "t me 1\nhello")
+    broker.ask("PUBLISH", "uvhttp:news", "t me 2\nhello")
+    assert member.get_all(2) == ["hello", "hello"]
+
+
+def test_a_broker_that_comes_back(broker, start):
+    first, second = start(broker), start(broker)
+    member = join(broker, second, "room", "globs/+")
+    broker.stop()
+    eventually(lambda: not numbers(first)["connected"] and not numbers(second)["connected"], "it is missed")
+    for i in range(10):
+        first.publish("room", f"waited {i}")
+    assert numbers(first)["waiting"] > 0
+    assert "redis: the connection for publishing broke" in first.said()
+    broker.start()
+    eventually(lambda: broker.channels() == ["uvhttp:room"] and broker.globs() == 1, "it knows again")
+    first.publish("room", "behind")
+    got = []
+    while not got or got[-1] != "behind":
+        got.append(member.get())
+    # What waited goes out as soon as the first server is back, which may be before the second one is.
+    assert got[:-1] == [f"waited {i}" for i in range(10)][-len(got) + 1:] or len(got) == 1
+    first.publish("globs/1", "too")
+    assert member.get() == "too"
+    assert numbers(first)["dropped"] == 0
+    assert "redis: the connection for publishing is ready" in first.said()
+
+
+def test_what_waits_is_bounded_and_the_oldest_go(broker, start):
+    first, second = start(broker, redis_queue=10000), start(broker)
+    member = join(broker, second, "room")
+    broker.stop()
+    eventually(lambda: not numbers(first)["connected"], "it is missed")
+    for i in range(100):
+        first.publish("room", f"{i} " + "x" * 1000)
+    assert numbers(first)["waiting"] <= 10000
+    assert numbers(first)["dropped"] == 91
+    assert "redis: 10000 bytes wait for the broker, so the oldest messages are dropped" in first.said()
+    broker.start()
+    eventually(lambda: numbers(first)["published"] == 9, "the rest has been published")
+    assert numbers(first)["waiting"] == 0
+    assert "redis: 91 messages were lost" in first.said()
+    eventually(lambda: broker.channels() == ["uvhttp:room"], "it knows again")
+    first.publish("room", "new")
+    got = member.get()
+    while got != "new":
+        got = member.get()
+
+
+def test_a_server_starts_without_its_broker(broker, start):
+    broker.stop()
+    server = start(broker, connected=False)
+    member = server.join("room")
+    server.publish("room", "here")
+    assert member.get() == "here"
+    eventually(lambda: "redis: the connection for subscribing cannot be made" in server.said(), "it says so")
+    eventually(lambda: numbers(server)["attempts"] >= 6, "it tries again")
+    broker.start()
+    eventually(lambda: broker.channels() == ["uvhttp:room"], "it is connected")
+
+
+def test_names_and_passwords(tmp_path, start):
+    broker = Broker(tmp_path, port=free_port(),
+                    config="user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret resetchannels +@all\n")
+    try:
+        right = start(broker, redis_user="chat", redis_password="secret")
+        member = right.join("room")
+        right.publish("room", "x")
+        assert member.get() == "x"
+        eventually(lambda: numbers(right)["published"] == 1, "it is published")
+        wrong = start(broker, connected=False, redis_user="chat", redis_password="guess")
+        eventually(lambda: "redis: the connection for publishing cannot be made: WRONGPASS" in wrong.said(), "it says so")
+        assert "guess" not in wrong.said()
+        none = start(broker, connected=False)
+        eventually(lambda: "NOAUTH" in none.said(), "it says so")
+        poor = start(broker, redis_user="poor", redis_password="secret")
+        member = poor.join("room")
+        poor.publish("room", "x")
+        assert member.get() == "x"
+        eventually(lambda: "redis: a message was refused: NOPERM" in poor.said() and
+                   "redis: a subscription was refused: NOPERM" in poor.said(), "it says so")
+    finally:
+        broker.stop()
+
+
+def test_a_host_by_name(tmp_path, start):
+    broker = Broker(tmp_path, port=free_port())
+    try:
+        server = start(broker, redis_host="localhost")
+        join(broker, server, "room")
+        unknown = start(broker, connected=False, redis_host="no-such-host.invalid")
+        eventually(lambda: "redis: the connection for publishing cannot be made" in unknown.said(), "it says so")
+    finally:
+        broker.stop()
+
+
+def test_a_silent_broker_is_left(tmp_path, start):
+    """One that accepts and says nothing, as one behind a broken network does."""
+    broker = Broker(tmp_path, port=free_port())
+    broker.process.send_signal(signal.SIGSTOP)
+    try:
+        server = start(broker, connected=False)
+        eventually(lambda: "cannot be made: no answer" in server.said(), "it says so")
+    finally:
+        broker.process.send_signal(signal.SIGCONT)
+        broker.stop()
+
+
+def test_what_is_published_last_goes_out(broker, start):
+    first, second = start(broker), start(broker)
+    member = join(broker, second, "left")
+    first.join()
+    first.stop()  # its member's `close` publishes
+    assert member.get().startswith("left 1")

@@ -1,0 +1,241 @@
+"""Topics on one worker and on two: who gets what, once and in order, how many calls that costs, and what happens when somebody goes in the middle of it."""
+
+import collections
+import re
+import subprocess
+
+import pytest
+
+from topics_server import TopicsServer, eventually
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(*arguments, **variables):
+        running.append(TopicsServer(*arguments, **variables))
+        return running[-1]
+
+    yield starter
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture(params=[1, 2], ids=["1 worker", "2 workers"])
+def server(request, start):
+    return start(request.param)
+
+
+def on_both_workers(server, *patterns):
+    """Members, at least one on each of two workers."""
+    members = [server.join(*patterns) for _ in range(6)]
+    assert len({member.worker() for member in members}) == 2
+    return members
+
+
+def test_patterns(server):
+    """Each fits what it says, and several of one member are one."""
+    members = {pattern: server.join(*pattern.split())
+               for pattern in ("room/7", "room/+", "room/#", "#", "room/7 room/+ room/# # +/7", "room/8", "+")}
+    publisher = server.join()
+    publisher.say("pub room/7 seven", "pub room/8 eight", "pub room/7/typing typing", "pub room room", "pub other other")
+    expected = {"room/7": ["seven"], "room/+": ["seven", "eight"], "room/#": ["seven", "eight", "typing", "room"],
+                "#": ["seven", "eight", "typing", "room", "other"], "room/8": ["eight"], "+": ["room", "other"]}
+    expected["room/7 room/+ room/# # +/7"] = expected["#"]
+    for pattern, member in members.items():
+        assert member.get_all(len(expected[pattern])) == expected[pattern], pattern
+        member.nothing_else()
+
+
+def test_the_publisher_is_left_out(server):
+    first, second = server.join("room"), server.join("room")
+    first.say("pub room one")
+    assert second.get() == "one"
+    second.say("pub room two")
+    assert first.get() == "two"
+    first.nothing_else()
+    second.nothing_else()
+
+
+def test_a_request_publishes_to_all(server):
+    members = [server.join("news/+") for _ in range(4)]
+    server.publish("news/a", "x", times=3)
+    for member in members:
+        assert member.get_all(3) == ["x"] * 3
+
+
+def test_kinds_are_kept(server):
+    publisher, member = server.join(), server.join("room")
+    publisher.say("bin room \u00e4", "pub room \u00e4")
+    assert member.get_all(2) == ["\u00e4".encode(), "\u00e4"]
+
+
+def test_messages_of_one_publisher_come_in_order_on_all_workers(start):
+    server = start(2)
+    members = on_both_workers(server, "a", "b")
+    publishers = [server.join() for _ in range(4)]
+    for round_ in range(20):
+        for publisher in publishers:
+            publisher.say(f"many {'ab'[round_ % 2]} 30")
+    for member in members:
+        got = member.get_all(4 * 20 * 30)
+        # Each publisher counts to 29 twenty times, for a and b in turn: the messages of a number and topic come as often as they were sent, and never before one that was sent earlier.
+        times = collections.Counter(got)
+        assert set(times.values()) == {40} and len(times) == 60
+        for topic in "ab":
+            seen = collections.Counter()
+            for text in got:
+                name, number = text.split()
+                if name == topic:
+                    seen[int(number)] += 1
+                    assert int(number) == 0 or seen[int(number)] <= seen[int(number) - 1]
+        member.nothing_else()
+
+
+def test_who_is_subscribed_when_it_is_published_gets_it(start):
+    server = start(1)
+    member, publisher = server.join(), server.join()
+    # In one packet, so in one turn: the message goes out when the member has gone from the topic, and must have come all the same.
+    publisher.subscribe("room")
+    member.subscribe("room")
+    publisher.say("kick room")
+    assert member.get() == "bye"
+    assert publisher.get() == "ok room"
+    publisher.say("pub room early", "sub room", "worker")
+    assert publisher.get_all(2) == ["ok room", "0 worker"]
+
+
+def test_what_is_published_before_in_the_turn_is_not_for_who_subscribes_later(start):
+    server = start(1)
+    first, second = server.join("room"), server.join()
+    second.say("pub other x", "many room 3", "sub room", "sub other")
+    assert second.get_all(2) == ["ok room", "ok other"]
+    assert first.get_all(3) == ["room 0", "room 1", "room 2"]
+    second.nothing_else()
+
+
+def test_subscribing_twice_is_once_and_limits_hold(start):
+    server = start(1, max_subscriptions=3)
+    member = server.join("a", "a", "b/+", "c/#")
+    assert member.ask("sub d") == "UVHTTP_EFULL d"
+    assert member.ask("sub a") == "ok a"
+    server.publish("a", "x")
+    assert member.get() == "x"
+    member.nothing_else()
+    member.unsubscribe("a")
+    assert member.ask("unsub a") == "UVHTTP_EINVAL a"
+    member.subscribe("d")
+    for bad in ("", "a#", "a/#/b", "+a", "x" * 256):
+        assert member.ask(f"sub {bad}") == f"UVHTTP_EINVAL {bad}"
+    for bad in ("", "a/+", "#", "x" * 256):
+        assert member.ask(f"pub {bad} x") == f"UVHTTP_EINVAL {bad}"
+    member.unsubscribe("d")
+    member.subscribe("x" * 255)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_presence(start, workers):
+    server = start(workers, presence=1)
+    watcher = server.join("presence")
+    assert watcher.get() == "presence 1"
+    members = [server.join("room/7") for _ in range(3)]
+    assert sorted(watcher.get_all(3)) == ["room/7 1", "room/7 2", "room/7 3"]
+    assert watcher.ask("count room/7") == "3 room/7"
+    assert watcher.ask("count room/+") == "0 room/+"
+    members[0].unsubscribe("room/7")
+    members[1].leave()
+    members[2].leave()
+    assert sorted(watcher.get_all(3)) == ["room/7 0", "room/7 1", "room/7 2"]
+    assert server.count("room/7") == 0
+
+
+def test_a_thousand_subscribers(server):
+    members = [server.join("all") for _ in range(1000)]
+    assert server.count("all") == 1000
+    server.publish("all", "x" * 100, times=5)
+    for member in members:
+        assert member.get_all(5) == ["x" * 100] * 5
+    for member in members[::2]:
+        member.leave()
+    eventually(lambda: server.count("all") == 500, "half of them are gone")
+    members[1].say("pub all y")
+    for member in members[3::2]:
+        assert member.get() == "y"
+    members[1].nothing_else()
+
+
+@pytest.mark.parametrize("slow, others", [(0, 2), (1, 2), (2, 2)], ids=["close", "drop newest", "drop oldest"])
+def test_a_slow_consumer_holds_up_nobody(start, slow, others):
+    server = start(1, slow=slow, max_queue=65536)
+    lazy = server.join("room", receive_buffer=4096)
+    members = [server.join("room", "left") for _ in range(others)]
+    text = "x" * 10000
+    for _ in range(100):
+        server.publish("room", text, times=10)
+        for member in members:
+            for _ in range(10):
+                got = member.get()
+                if got.startswith("left"):
+                    assert (got, slow) == ("left 1013", 0)
+                    got = member.get()
+                assert got == text
+    if slow == 0:
+        eventually(lambda: server.count("room") == others, "it is gone")
+    else:
+        assert server.count("room") == others + 1
+        assert lazy.get() == text
+
+
+def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
+    """Members that are dropped during a flush publish in `close`, to others that wait in the same flush or are dropped themselves."""
+    server = start(1, slow=0, max_queue=20000)
+    members = [server.join("room", "left", receive_buffer=4096) for _ in range(20)]
+    watcher = server.join("left")
+    for _ in range(60):
+        server.publish("room", "x" * 10000, times=50)
+    seen = 0
+    while seen < len(members):
+        assert watcher.get() == "left 1013"
+        seen += 1
+    assert server.count("room") == 0
+
+
+def test_compressed_and_plain_members_get_the_same(start):
+    server = start(2, compress=1)
+    plain = [server.join("room") for _ in range(4)]
+    server.publish("room", "again " * 50)
+    for member in plain:
+        assert member.get() == "again " * 50
+
+
+def test_stopping_with_messages_on_their_way(server):
+    members = [server.join("room") for _ in range(20)]
+    for member in members:
+        member.say("many room 200")
+    server.stop()
+
+
+def calls_per_connection(trace):
+    """How often the server has written to each connection."""
+    return collections.Counter(re.findall(r"\b(?:write|writev|sendto|sendmsg)\((\d+),", trace))
+
+
+def test_one_call_for_each_subscriber_and_turn(start, tmp_path):
+    server = start(1)
+    members = [server.join("room") for _ in range(20)]
+    publisher = server.join()
+    trace = tmp_path / "trace"
+    tracer = subprocess.Popen(["strace", "-f", "-e", "trace=write,writev,sendto,sendmsg,accept4", "-o", trace, "-p",
+                               str(server.process.pid)], stderr=subprocess.PIPE, text=True)
+    assert "attached" in tracer.stderr.readline()
+    publisher.say("many room 200")
+    for member in members:
+        assert member.get_all(200) == [f"room {i}" for i in range(200)]
+    tracer.terminate()
+    tracer.wait()
+    tracer.stderr.close()
+    calls = calls_per_connection(trace.read_text())
+    to_members = sorted(calls.values())
+    assert len(calls) >= 20
+    assert to_members[-1] <= 2, calls  # the letters of the turn go through a descriptor, too

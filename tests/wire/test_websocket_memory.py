@@ -1,0 +1,155 @@
+"""What WebSocket connections cost in memory: many idle ones, and many that make the server hold as much as they can."""
+
+import random
+import resource
+import selectors
+import zlib
+
+import pytest
+import ws_raw
+from wire_server import WireServer
+
+WANTED = 5000
+IDLE_BUDGET = 768  # bytes per connection without compression
+BUDGET = 64 * 1024 * 1024  # the default of options.memory, which /ws/many has
+# Beside the budget: a connection itself, and what its socket has not taken of the last small write (uvhttp/websocket.h).
+PER_CONNECTION = 2048
+BUFFERS = 8 * 1024 * 1024  # those that are shared and kept for the next
+SPARE_DESCRIPTORS = 200
+OFFER = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits"
+
+
+@pytest.fixture
+def count():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield min(WANTED, before[1] - SPARE_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def open_many(server, count, target, *more, receive_buffer=None):
+    """Connections behind their handshakes, opened in groups that the listen queue can hold."""
+    connections = []
+    while len(connections) < count:
+        group = [ws_raw.WebSocket(server.port, target, go_over=False, receive_buffer=receive_buffer) for _ in range(min(100, count - len(connections)))]
+        for connection in group:
+            connection.send(ws_raw.handshake(target, *more))
+        for connection in group:
+            connection.read_upgrade()
+        connections += group
+    return connections
+
+
+def heap(server):
+    stats = server.stats()
+    return stats["heap_live"] + stats["libuv_live"]
+
+
+def test_an_idle_connection_costs_little_memory(count, capsys):
+    server = WireServer(max_connections=count + 200)
+    try:
+        for connection in open_many(server, 100, "/ws/defaults"):
+            connection.reset()
+        server.wait_for_connections(0)
+        before = heap(server)
+        connections = open_many(server, count, "/ws/defaults")
+        for connection in connections:
+            connection.send(ws_raw.text("hello"))
+        for connection in connections:
+            assert connection.message() == (ws_raw.TEXT, b"hello")
+        each = (heap(server) - before) / count
+        with capsys.disabled():
+            print(f"\n{count} idle WebSocket connections: {each:.0f} B each")
+        assert each <= IDLE_BUDGET
+        for connection in connections:
+            connection.reset()
+        server.wait_for_connections(0)
+    finally:
+        server.stop()
+
+
+class Client:
+    """A connection with compression, whose two windows are those of its peer as far as that was agreed on."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        offered = connection.fields["sec-websocket-extensions"]
+        bits = [part.split("=")[1] for part in offered.split("; ") if part.startswith("client_max_window_bits=")]
+        self.keeps = "client_no_context_takeover" not in offered
+        self.bits = int(bits[0]) if bits else 15
+        self.coder = None
+
+    def packed(self, data):
+        if self.coder is None or not self.keeps:
+            self.coder = zlib.compressobj(6, zlib.DEFLATED, -max(self.bits, 9))
+        return (self.coder.compress(data) + self.coder.flush(zlib.Z_SYNC_FLUSH)).removesuffix(ws_raw.TAIL)
+
+    def send(self, data, fin=True):
+        self.connection.send(ws_raw.frame(ws_raw.TEXT, self.packed(data), fin=fin, rsv=4))
+
+
+def push(connections, pieces):
+    """Sends to all connections what their sockets take, and gives up those that take no more; nothing is read."""
+    with selectors.DefaultSelector() as selector:
+        for connection, piece in zip(connections, pieces):
+            connection.socket.setblocking(False)
+            selector.register(connection.socket, selectors.EVENT_WRITE, memoryview(piece))
+        while selector.get_map():
+            ready = selector.select(1)
+            if not ready:
+                break
+            for key, _ in ready:
+                try:
+                    sent = key.fileobj.send(key.data)
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    selector.unregister(key.fileobj)
+                    continue
+                selector.unregister(key.fileobj)
+                if sent < len(key.data):
+                    selector.register(key.fileobj, selectors.EVENT_WRITE, key.data[sent:])
+
+
+def noise(seed, size):
+    """What no compressor makes smaller, as a text."""
+    return random.Random(seed).randbytes(size // 2).hex().encode()
+
+
+@pytest.mark.parametrize("traffic", ["windows", "messages in part", "floods"])
+def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
+    server = WireServer(max_connections=count + 200)
+    try:
+        for connection in open_many(server, 100, "/ws/many", OFFER):
+            connection.reset()
+        server.wait_for_connections(0)
+        before = server.stats()["heap_live"]
+        connections = open_many(server, count, "/ws/many", OFFER, receive_buffer=4096 if traffic == "floods" else None)
+        clients = [Client(connection) for connection in connections]
+        state = ws_raw.websocket_state(server, "/ws/many")
+        assert state["compressing"] == count and 0 < state["dedicated"] < count, "some have windows, the others have to share"
+        if traffic == "windows":
+            for turn in range(3):
+                for i, client in enumerate(clients):
+                    client.send(noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30)
+                for i, client in enumerate(clients):
+                    expected = noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30
+                    assert client.connection.message() == (ws_raw.TEXT, expected)
+        elif traffic == "messages in part":
+            push(connections, [ws_raw.frame(ws_raw.TEXT, client.packed(noise(i, 60000)), fin=False, rsv=4) for i, client in enumerate(clients)])
+        else:
+            push(connections, [ws_raw.frame(ws_raw.TEXT, client.packed(b"!bulk 20 16384"), rsv=4) for client in clients])
+        state, stats = ws_raw.websocket_state(server, "/ws/many"), server.stats()
+        grown = stats["heap_peak"] - before
+        with capsys.disabled():
+            print(f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, {state['dedicated']} with windows of their own, "
+                  f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the budget taken")
+        assert state["connections"] >= count / 10, "who is closed for want of memory gives back what it had"
+        assert state["memory"] <= BUDGET
+        assert grown <= BUDGET + count * PER_CONNECTION + BUFFERS
+        for connection in connections:
+            connection.reset()
+        server.wait_for_connections(0)
+        assert ws_raw.websocket_state(server, "/ws/many")["memory"] <= 4 * 1024 * 1024, "what the next ones use is kept, the rest is given back"
+    finally:
+        server.stop()

@@ -1,0 +1,146 @@
+"""The pages of the WebSocket examples in headless Chromium: two tabs that chat with one another, a chart that grows, the client of examples/clients; no word of the console, nothing
+loaded from elsewhere, nothing beside the page, in both colour schemes, on a wide page and on a phone.
+"""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+from program import Program
+from wire_server import eventually
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/bench"))
+
+import browser  # noqa: E402
+
+WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+LOG = "[...document.querySelectorAll('#log li')].map(item => item.className + ' ' + item.textContent)"
+TEXTS = "[...document.querySelectorAll('li')].map(item => item.textContent)"
+
+
+@pytest.fixture(scope="module")
+def opened():
+    if browser.find() is None:
+        pytest.skip("there is no Chromium")
+    one = browser.Browser()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def started():
+    running = []
+
+    def starter(name):
+        running.append(Program(name, "0", cwd=ROOT))
+        return running[-1]
+
+    yield starter
+    for program in running:
+        if program.process.returncode is None:
+            assert program.stop() == 0, program.log()
+
+
+def picture(opened, name):
+    if folder := os.environ.get("UVHTTP_PICTURES"):
+        opened.screenshots(f"{folder}/{name}")
+
+
+def silent(opened):
+    """Whether the console has said nothing, and nothing was loaded but the page itself."""
+    return opened.troubles() == [] and not opened.evaluate(WIDER)
+
+
+def type_into(opened, name, text):
+    opened.evaluate(f"document.querySelector('[name={name}]').select()")
+    opened.call("Input.insertText", text=text)
+
+
+def press_enter(opened):
+    for kind in ("keyDown", "keyUp"):
+        opened.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r" if kind == "keyDown" else "", windowsVirtualKeyCode=13)
+
+
+def enter(opened, url, nick, room, width, dark):
+    opened.open(url, width, dark)
+    type_into(opened, "nick", nick)
+    type_into(opened, "room", room)
+    picture(opened, f"chat-join-{width}-{'dark' if dark else 'light'}")
+    press_enter(opened)
+
+
+def say(opened, text):
+    type_into(opened, "text", text)
+    press_enter(opened)
+
+
+def sees(opened, tab, wanted):
+    """Waits until a tab shows what it is to show."""
+    opened.session = tab
+    eventually(lambda: opened.evaluate(LOG) == wanted, "the log of the page")
+
+
+@pytest.mark.parametrize("program", ["websocket_chat", "cpp/websocket_chat"])
+@pytest.mark.parametrize("width, dark", [(1280, False), (1280, True), (375, True), (320, False)])
+def test_two_tabs_chat(opened, started, program, width, dark):
+    server = started(program)
+    tabs = opened.tab(), opened.tab()
+    opened.session = tabs[0]
+    enter(opened, server.url, "ada", "kitchen", width, dark)
+    sees(opened, tabs[0], ["note ada joined"])
+    assert silent(opened)
+    opened.session = tabs[1]
+    enter(opened, server.url, "Jörg", "kitchen", width, dark)
+    sees(opened, tabs[1], ["note Jörg joined"])
+    say(opened, "Hello, <b>ada</b>!")
+    sees(opened, tabs[0], ["note ada joined", "note Jörg joined", "theirs JörgHello, <b>ada</b>!"])
+    assert opened.evaluate("document.querySelector('#count').textContent") == "2 here"
+    say(opened, "Guten Abend ☕ " + "and-a-word-that-is-long" * 10)
+    say(opened, "How are you?")
+    sees(opened, tabs[1], ["note Jörg joined", "mine JörgHello, <b>ada</b>!", f"theirs adaGuten Abend ☕ {'and-a-word-that-is-long' * 10}", "theirs adaHow are you?"])
+    assert silent(opened)
+    picture(opened, f"chat-{width}-{'dark' if dark else 'light'}")
+    # One leaves; the other is told.
+    opened.call("Page.navigate", url="about:blank")
+    opened.session = tabs[0]
+    eventually(lambda: opened.evaluate("document.querySelector('#count').textContent") == "1 here", "who has left is not counted")
+    assert opened.evaluate(LOG)[-1] == "note Jörg left"
+    # The server goes, and the page says so.
+    assert server.stop() == 0
+    eventually(lambda: opened.evaluate("document.querySelector('#count').textContent") == "not connected", "the page has noticed")
+    for tab in tabs:
+        opened.session = tab
+        opened.call("Page.navigate", url="about:blank")
+
+
+@pytest.mark.parametrize("width, dark", [(1280, False), (1280, True), (375, True)])
+def test_chart(opened, started, width, dark):
+    server = started("websocket_chart")
+    opened.open(server.url, width, dark)
+    points = "document.querySelectorAll('polyline')[0].getAttribute('points')?.split(' ').length ?? 0"
+    eventually(lambda: opened.evaluate(points) >= 2, "two samples")
+    assert silent(opened)
+    assert opened.evaluate("document.querySelector('#state').textContent") == "live"
+    assert float(opened.evaluate("document.querySelectorAll('output')[3].textContent")) >= 1
+    opened.events.clear()
+    opened.evaluate("document.querySelector('#load').click()")
+    eventually(lambda: float(opened.evaluate("document.querySelectorAll('output')[0].textContent").replace(",", "")) > 10, "requests are seen")
+    picture(opened, f"chart-{width}-{'dark' if dark else 'light'}")
+    assert opened.evaluate("[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= figure.clientWidth)")
+
+
+def test_browser_client(opened, started):
+    server = started("websocket_echo")
+    opened.open((ROOT / "examples/clients/browser.html").as_uri() + f"?url={server.url}echo", 375, False)
+    eventually(lambda: not opened.evaluate("document.querySelector('button').disabled"), "it is open")
+    for text in ("hello", "<i>wörld</i>"):
+        type_into(opened, "text", text)
+        press_enter(opened)
+    eventually(lambda: opened.evaluate(TEXTS) == ["hello", "<i>wörld</i>"], "both come back")
+    assert silent(opened)
+    assert server.stop() == 0
+    eventually(lambda: opened.evaluate(TEXTS)[2:] == ["closed with 1001 "] or opened.evaluate(TEXTS)[2:3] != [], "the end is told")
+    assert opened.evaluate(TEXTS)[2].startswith("closed with 1001 ")

@@ -1,0 +1,148 @@
+"""Starts topics_server, and talks to it as members do: a small WebSocket client on a blocking socket."""
+
+import base64
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import urllib.parse
+
+import raw
+from wire_server import SAFETY_TIMEOUT, built, eventually
+
+
+class TopicsServer:
+    def __init__(self, workers=1, wrapper=(), **variables):
+        self.errors = tempfile.TemporaryFile()
+        variables = {f"UVHTTP_{name.upper()}": str(value) for name, value in variables.items() if value is not None}
+        self.process = subprocess.Popen([*wrapper, built("topics_server"), str(workers)], stdout=subprocess.PIPE,
+                                        stderr=self.errors,
+                                        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
+        select.select([self.process.stdout], [], [], 3 * SAFETY_TIMEOUT)
+        line = self.process.stdout.readline().decode()
+        assert ":" in line, self.said()
+        self.port = int(line.rsplit(":", 1)[1])
+        self.members = []
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def join(self, *patterns, receive_buffer=None):
+        member = Member(self.port, receive_buffer)
+        self.members.append(member)
+        for pattern in patterns:
+            member.subscribe(pattern)
+        return member
+
+    def publish(self, topic, text, times=1):
+        with raw.Connection(self.port) as connection:
+            answer = connection.ask("POST", f"/publish?topic={urllib.parse.quote(topic, safe='')}&times={times}",
+                                    body=text.encode())
+            assert answer.status == 200, answer.body
+
+    def ask_count(self, topic):
+        with raw.Connection(self.port) as connection:
+            body = connection.ask("GET", f"/count?topic={urllib.parse.quote(topic, safe='')}").body
+        return tuple(int(number) for number in body.split())
+
+    def count(self, topic):
+        return self.ask_count(topic)[0]
+
+    def stop(self):
+        """Ends it in order, with members connected; nothing of its memory is left."""
+        if self.process.returncode is None:
+            for member in self.members:
+                member.socket.close()
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                code = self.process.wait(timeout=3 * SAFETY_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f"the server did not stop: {self.said()}") from None
+            self.process.stdout.close()
+            assert code == 0, f"exit code {code}: {self.said()}"
+
+
+class Member:
+    """A client, and what it has got and nobody has looked at."""
+
+    def __init__(self, port, receive_buffer=None, target="/ws"):
+        self.socket = socket.socket()
+        if receive_buffer is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(SAFETY_TIMEOUT)
+        self.socket.connect(("127.0.0.1", port))
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
+        self.bytes = b""
+        while b"\r\n\r\n" not in self.bytes:
+            self.more()
+        head, self.bytes = self.bytes.split(b"\r\n\r\n", 1)
+        assert b" 101 " in head.split(b"\r\n")[0], head
+
+    def more(self):
+        new = self.socket.recv(1 << 16)
+        if not new:
+            raise ConnectionError("closed")
+        self.bytes += new
+
+    @staticmethod
+    def frame(text, opcode=1):
+        data = text.encode() if isinstance(text, str) else text
+        length = bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
+        return bytes([0x80 | opcode]) + length + bytes(4) + data
+
+    def say(self, *texts):
+        """All in one packet."""
+        self.socket.sendall(b"".join(self.frame(text) for text in texts))
+
+    def next_frame(self):
+        while True:
+            if len(self.bytes) >= 2:
+                length, at = self.bytes[1] & 127, 2
+                if length >= 126:
+                    at, form = (4, ">H") if length == 126 else (10, ">Q")
+                    length = struct.unpack(form, self.bytes[2:at])[0] if len(self.bytes) >= at else 1 << 60
+                if len(self.bytes) >= at + length:
+                    opcode, data = self.bytes[0] & 15, self.bytes[at:at + length]
+                    self.bytes = self.bytes[at + length:]
+                    return opcode, data
+            self.more()
+
+    def get(self):
+        """The next message: a text, or bytes."""
+        opcode, data = self.next_frame()
+        assert opcode in (1, 2), (opcode, data)
+        return data.decode() if opcode == 1 else data
+
+    def get_all(self, count):
+        return [self.get() for _ in range(count)]
+
+    def ask(self, command):
+        self.say(command)
+        return self.get()
+
+    def subscribe(self, pattern):
+        assert self.ask(f"sub {pattern}") == f"ok {pattern}"
+
+    def unsubscribe(self, pattern):
+        assert self.ask(f"unsub {pattern}") == f"ok {pattern}"
+
+    def worker(self):
+        return self.ask("worker").split()[0]
+
+    def nothing_else(self):
+        """What was published before has come: an answer from the same worker is behind it."""
+        assert self.ask("worker").endswith(" worker")
+
+    def leave(self):
+        self.socket.close()
+
+
+__all__ = ["Member", "TopicsServer", "eventually"]

@@ -1,0 +1,124 @@
+"""What Autobahn|Testsuite found: counts for each group of cases, the cases that are not plainly OK, and docs/conformance/websocket.md."""
+
+import json
+import re
+
+GROUPS = {1: "framing", 2: "pings and pongs", 3: "reserved bits", 4: "opcodes", 5: "fragments", 6: "UTF-8", 7: "closing", 9: "limits and speed",
+          10: "pieces of a frame", 12: "compression", 13: "compression with parameters"}
+# A case fails when it, or how the connection was closed, is none of these.
+PASSED = ("OK", "NON-STRICT", "INFORMATIONAL")
+COLUMNS = (*PASSED, "UNIMPLEMENTED", "FAILED")
+
+# Why a case may be something else than OK, by its number.
+REASONS = (
+    (r"3\.", "the reserved bit ends the connection before the echo of the frame before it has left"),
+    (r"4\.", "the unknown opcode ends the connection before the echo of the frame before it has left"),
+    (r"5\.", "the frame that is not allowed ends the connection before the echo of the frame before it has left"),
+    (r"6\.4\.", "UTF-8 that has become invalid is refused with the next look at the message, not with the byte that makes it so"),
+    (r"7\.1\.6$", "256 KiB and a close frame are sent in one go: the suite notes whether the echo comes first, and expects neither"),
+    (r"7\.13\.", "codes that nobody has given a meaning: the suite notes what happens, and expects nothing"),
+)
+
+
+def order(case):
+    return [int(part) for part in case.split(".")]
+
+
+def reason_for(case):
+    return next((text for pattern, text in REASONS if re.match(pattern, case)), "see the report of the case")
+
+
+def column(behaviour):
+    """UNCLEAN, WRONG CODE and what else the suite may say of an end count as FAILED."""
+    return behaviour if behaviour in COLUMNS else "FAILED"
+
+
+def worse(one, other):
+    return max(one, other, key=lambda behaviour: COLUMNS.index(column(behaviour)))
+
+
+class Results:
+    """One run of the suite: `cases` is {"1.1.1": {"behavior": ..., "behaviorClose": ...}} in the order of the numbers."""
+
+    def __init__(self, name, cases):
+        self.name = name
+        self.cases = {case: cases[case] for case in sorted(cases, key=order)}
+
+    @classmethod
+    def read(cls, name, folder):
+        index = folder / "index.json"
+        agents = json.loads(index.read_text()) if index.exists() else {}
+        return cls(name, next(iter(agents.values()), {}))
+
+    def counts(self):
+        """{group: {column: count}}; a case counts as the worse of how it went and how it ended."""
+        counted = {}
+        for case, found in self.cases.items():
+            group = counted.setdefault(order(case)[0], dict.fromkeys(COLUMNS, 0))
+            # What is only informative of the end says nothing against the case.
+            group[column(self.verdict(found))] += 1
+        return counted
+
+    @staticmethod
+    def verdict(found):
+        end = found["behaviorClose"]
+        return found["behavior"] if end == "INFORMATIONAL" else worse(found["behavior"], end)
+
+    def remarkable(self):
+        """[(case, verdict)] of all that are not plainly OK."""
+        return [(case, self.verdict(found)) for case, found in self.cases.items() if self.verdict(found) != "OK"]
+
+    def failed(self):
+        return [(case, verdict) for case, verdict in self.remarkable() if verdict not in PASSED]
+
+    def table(self):
+        rows = [("group", "cases", *COLUMNS)]
+        totals = dict.fromkeys(COLUMNS, 0)
+        for group, counts in self.counts().items():
+            rows.append((f"{group} {GROUPS.get(group, '')}".strip(), sum(counts.values()), *counts.values()))
+            totals = {name: totals[name] + counts[name] for name in COLUMNS}
+        rows.append(("all", sum(totals.values()), *totals.values()))
+        return rows
+
+
+def as_text(rows):
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (cell, width) in enumerate(zip(row, widths)))
+                     for row in rows)
+
+
+def as_markdown(rows):
+    head, *rest = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join([head, "|---" + "|---:" * (len(rows[0]) - 1) + "|", *rest])
+
+
+PAGE = """# Autobahn|Testsuite
+
+What the public conformance suite for WebSocket says about uvhttp: its fuzzing client against our echo server, its fuzzing server against our client,
+each with a compressor per worker (shared) and with windows per connection (dedicated). Each case counts as the worse of how it went and how its connection was closed.
+
+| | |
+|---|---|
+| date | {date} |
+| uvhttp | {version} |
+| suite | Autobahn\\|Testsuite {suite} with Autobahn {library}, {python} |
+| command | `./dev conformance websocket --page` |
+
+The command installs the suite into `build/conformance`: PyPy for Python 2.7 from Debian 11, the rest from PyPI. It runs
+`tests/conformance/ws_echo_server.c` and `tests/conformance/ws_echo_client.c`, fails when a case fails, and writes this page. Reports
+of all cases with the bytes on the wire are in `build/conformance/websocket`.
+"""
+
+
+def page(facts, runs):
+    """The page about several runs: [(title, Results)]."""
+    parts = [PAGE.format(**facts)]
+    for title, results in runs:
+        parts.append(f"## {title}\n\n{as_markdown(results.table())}\n")
+        remarks = results.remarkable()
+        if remarks:
+            rows = [("case", "behaviour", "reason"), *((case, verdict, reason_for(case)) for case, verdict in remarks)]
+            parts.append(as_markdown(rows).replace("|---|---:|---:|", "|---|---|---|") + "\n")
+        else:
+            parts.append("Every case is OK.\n")
+    return "\n".join(parts)
