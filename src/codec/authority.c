@@ -5,7 +5,7 @@
 #include "codec/chars.h"
 #include "codec/ip_address.h"
 
-enum { MAX_PORT = 65535 };
+enum { MAX_PORT = 65535, PORT_DIGITS = 5 };
 
 static bool is_hex(char c)
 {
@@ -58,17 +58,20 @@ static const char *host_end(const char *p, const char *end)
     return close + 1;
 }
 
-static bool is_port(const char *p, const char *end)
+bool uvh_authority_is_port(const char *p, const char *end)
 {
+    while (end - p > PORT_DIGITS && *p == '0')
+        p++;
+    if (end - p > PORT_DIGITS)
+        return false;
     unsigned value = 0;
+    bool digits = true;
     for (; p < end; p++) {
-        if (!uvh_chars_is(*p, UVH_CHAR_DIGIT))
-            return false;
-        value = value * 10 + (unsigned)(*p - '0');
-        if (value > MAX_PORT)
-            return false;
+        unsigned digit = (unsigned)(unsigned char)*p - '0'; /* large for what stands before it */
+        digits &= digit <= 9;
+        value = value * 10 + digit;
     }
-    return true;
+    return digits && value <= MAX_PORT;
 }
 
 bool uvh_authority_split(uvhttp_slice_t authority, uvhttp_slice_t *host, uvhttp_slice_t *port)
@@ -84,7 +87,7 @@ bool uvh_authority_split(uvhttp_slice_t authority, uvhttp_slice_t *host, uvhttp_
     *port = (uvhttp_slice_t){NULL, 0};
     if (stop == end)
         return true;
-    if (*stop++ != ':' || !is_port(stop, end))
+    if (*stop++ != ':' || !uvh_authority_is_port(stop, end))
         return false;
     *port = (uvhttp_slice_t){stop, (size_t)(end - stop)};
     return true;

@@ -11,4 +11,7 @@
  * empty behind one. A port above 65535 is malformed. */
 bool uvh_authority_split(uvhttp_slice_t authority, uvhttp_slice_t *host, uvhttp_slice_t *port);
 
+/* What may stand behind the colon: digits of a number up to 65535, or nothing. */
+bool uvh_authority_is_port(const char *p, const char *end);
+
 #endif

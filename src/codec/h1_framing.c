@@ -119,6 +119,16 @@ static uvhttp_reason_t target_rule(const uvhttp_head_t *head, uvhttp_framing_t *
     return absolute_form(head, target, framing);
 }
 
+/* A Host field of nothing, or of a registered name with or without a port: the head parser has counted the bytes of the name. */
+static inline bool is_name(const uvhttp_head_t *head, const uvhttp_field_t *host)
+{
+    const char *value = head->base + host->value_offset;
+    size_t name = head->host_name_length;
+    return host->value_length == name ||
+           (name > 0 && name < host->value_length && value[name] == ':' &&
+            uvh_authority_is_port(value + name + 1, value + host->value_length));
+}
+
 /* RFC 9112 section 3.2: exactly one Host field in HTTP/1.1, at most one in HTTP/1.0, host[:port] or empty. */
 static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
@@ -131,10 +141,8 @@ static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *fr
     uvhttp_slice_t port;
     uvhttp_slice_t value = value_of(head, field);
     framing->authority = value;
-    if (value.length ==
-        head->host_name_length) /* the head parser has looked at it: a registered name, or empty */
-        return UVHTTP_REASON_NONE;
-    return uvh_authority_split(value, &host, &port) ? UVHTTP_REASON_NONE : UVHTTP_REASON_HOST_INVALID;
+    return is_name(head, field) || uvh_authority_split(value, &host, &port) ? UVHTTP_REASON_NONE
+                                                                            : UVHTTP_REASON_HOST_INVALID;
 }
 
 /* 1*DIGIT at `*p` (RFC 9110 section 8.6); false when there is none or it does not fit 64 bits. */
@@ -427,8 +435,7 @@ static inline const uvhttp_field_t *usual_host(const uvhttp_head_t *head)
         return NULL;
     const uvhttp_field_t *host = &head->fields[head->first[UVHTTP_FIELD_HOST]];
     bool usual = head->minor_version != 0 && head->method != UVHTTP_METHOD_CONNECT &&
-                 head->base[head->target_offset] == '/' && !host->repeated &&
-                 host->value_length == head->host_name_length &&
+                 head->base[head->target_offset] == '/' && !host->repeated && is_name(head, host) &&
                  (!uvh_head_has(head, UVHTTP_FIELD_CONNECTION) ||
                   is_plain_keep_alive(head, &head->fields[head->first[UVHTTP_FIELD_CONNECTION]]));
     return usual ? host : NULL;
