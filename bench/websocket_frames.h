@@ -15,7 +15,10 @@
 
 enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
 
-#define SAMPLES    16 /* different messages, each with a mask of its own */
+#define SAMPLES_LEAST 16 /* different messages, each with a mask of its own */
+/* Bytes of different messages where they are compressed, so that none comes again while one like it stands in the largest window (32 KiB): who keeps it would send nothing but
+ * a reference to the whole message, which no program's messages are. */
+#define FORGOTTEN  (128 << 10)
 #define FIN        0x80
 #define COMPRESSED 0x40 /* RFC 7692 section 6: the first of the reserved bits */
 

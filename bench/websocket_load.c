@@ -69,7 +69,8 @@ static struct {
     uint64_t messages, published, wrong, missing, closed, protocol, uncompressed;
 } result;
 
-static struct sample samples[SAMPLES];
+static struct sample *samples;
+static size_t sample_count;
 static struct client *clients;
 static size_t client_count, waiting, alive;
 static int epoll = -1;
@@ -135,7 +136,7 @@ static void watch(struct client *client, int operation, uint32_t events)
 
 static void send_rest(struct client *client)
 {
-    const struct sample *sample = &samples[client->number % SAMPLES];
+    const struct sample *sample = &samples[client->number % sample_count];
     ssize_t size =
         send(client->fd, sample->frame + sample->frame_size - client->unsent, client->unsent, MSG_NOSIGNAL);
     if (size < 0 && errno != EAGAIN) {
@@ -162,7 +163,7 @@ static void expect(struct client *client, const struct sample *sample, uint64_t 
 static void send_next(struct client *client, uint64_t at)
 {
     client->number++;
-    const struct sample *sample = &samples[client->number % SAMPLES];
+    const struct sample *sample = &samples[client->number % sample_count];
     client->unsent = sample->frame_size;
     if (client->sender) {
         result.published++;
@@ -616,6 +617,16 @@ static void take_option(const char *name, const char *value)
     }
 }
 
+static void make_samples(void)
+{
+    sample_count = SAMPLES_LEAST;
+    if (options.deflate && options.size > 0)
+        sample_count += FORGOTTEN / options.size;
+    samples = need(calloc(sample_count, sizeof(*samples)));
+    for (unsigned i = 0; i < sample_count; i++)
+        make_sample(&samples[i], i, options.size, options.text, options.deflate);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -640,8 +651,7 @@ int main(int argc, char **argv)
     }
 #endif
     alarm(ALARM);
-    for (unsigned i = 0; i < SAMPLES; i++)
-        make_sample(&samples[i], i, options.size, options.text, options.deflate);
+    make_samples();
     open_all();
     if (options.commands)
         take_commands();
