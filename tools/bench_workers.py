@@ -22,18 +22,32 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_RATIO, MOST_UNEVEN = 1.05, 0.20
 
 
+class Load:
+    """So many connections in all, or for each worker."""
+
+    def __init__(self, text):
+        self.each = text.endswith("each")
+        self.count = int(text.removesuffix("each"))
+
+    def __str__(self):
+        return f"{self.count} connections" + (" for each worker" if self.each else "")
+
+    def of(self, workers):
+        return self.count * workers if self.each else self.count
+
+
 def read_options():
     parser = argparse.ArgumentParser(prog="./dev bench workers", description=__doc__.split("\n")[0])
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="beside one (default: 2)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="runs of each server (default: 5)")
     parser.add_argument("--seconds", type=int, default=3, metavar="S", help="length of a run (default: 3)")
-    parser.add_argument("--connections", type=int, nargs="+", default=[50, 1000], metavar="N",
-                        help="of the load, one after the other (default: 50 1000)")
+    parser.add_argument("--connections", type=Load, nargs="+", default=[Load("50"), Load("50each"), Load("1000")], metavar="N[each]",
+                        help="of the load, one after the other, in all or for each worker (default: 50 50each 1000)")
     parser.add_argument("--one-core", action="store_true", help="hold the servers on one core")
     parser.add_argument("--build-dir", metavar="DIR", default=os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"),
                         help="build folder (default: UVHTTP_BUILD_DIR or build/release)")
     options = parser.parse_args()
-    if min(options.workers - 1, options.rounds, options.seconds, *options.connections) < 1:
+    if min(options.workers - 1, options.rounds, options.seconds, *(load.count for load in options.connections)) < 1:
         parser.error("--workers must be at least 2, the others at least 1")
     return options
 
@@ -71,18 +85,18 @@ def run(options):
     servers.uvhttp_build(pathlib.Path(options.build_dir) / "dist/bin")
     wrk.find()
     with tempfile.TemporaryDirectory(prefix="uvhttp-bench-") as folder:
-        for connections in options.connections:
+        for load in options.connections:
             ratios, worst = [], 0.0
             for number in range(options.rounds):
                 order = (1, options.workers) if number % 2 == 0 else (options.workers, 1)
-                figures = {workers: measure(options, workers, connections, folder) for workers in order}
+                figures = {workers: measure(options, workers, load.of(workers), folder) for workers in order}
                 one, several = figures[1], figures[options.workers]
                 ratios.append(several[0] / one[0])
                 worst = max(worst, uneven(several[2]))
-                print(f"round {number + 1}, {connections} connections: 1 worker {one[0]:.2f} us, {options.workers} workers "
+                print(f"round {number + 1}, {load}: 1 worker {one[0]:.2f} us, {options.workers} workers "
                       f"{several[0]:.2f} us, ratio {ratios[-1]:.3f}; connections {several[2]}", flush=True)
             ratio = statistics.median(ratios)
-            print(f"{connections} connections: CPU per request {ratio:.3f} x (mark {MOST_RATIO}: "
+            print(f"{load}: CPU per request {ratio:.3f} x (mark {MOST_RATIO}: "
                   f"{'met' if ratio <= MOST_RATIO else 'missed'}); furthest from even {worst:.1%} "
                   f"(mark {MOST_UNEVEN:.0%}: {'met' if worst <= MOST_UNEVEN else 'missed'})", flush=True)
 
