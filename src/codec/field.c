@@ -6,6 +6,7 @@
 
 #include "codec/chars.h"
 #include "codec/field_table.h"
+#include "codec/scan_swar.h"
 
 struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
 
@@ -121,6 +122,8 @@ bool uvh_field_name_valid(uvhttp_slice_t name)
 
 bool uvh_field_value_valid(uvhttp_slice_t value)
 {
+    if (value.length >= UVH_SWAR_SLACK)
+        return uvh_scan_value(value.base, value.base + value.length) == value.base + value.length;
     for (size_t i = 0; i < value.length; i++) {
         if (!uvh_chars_is(value.base[i], UVH_CHAR_VALUE))
             return false;

@@ -172,6 +172,16 @@ static void valid_values_hold_no_controls_but_tab(void **state)
         char value[3] = {'a', (char)c, 'b'};
         bool valid = c == '\t' || (c >= 0x20 && c != 0x7f);
         assert_int_equal(uvh_field_value_valid((uvhttp_slice_t){value, 3}), valid);
+        /* Each byte at each place of values of each length that words of eight bytes make a difference to. */
+        for (size_t length = 1; length <= 25; length++) {
+            char longer[25];
+            memset(longer, 'a', sizeof(longer));
+            for (size_t at = 0; at < length; at++) {
+                longer[at] = (char)c;
+                assert_int_equal(uvh_field_value_valid((uvhttp_slice_t){longer, length}), valid);
+                longer[at] = '\t';
+            }
+        }
     }
 }
 
