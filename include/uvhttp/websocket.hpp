@@ -100,7 +100,7 @@ private:
     uvhttp_websocket_endpoint_t *endpoint_;
 };
 
-/* A message for many, framed and compressed once; copies are references to the same one. Any thread. */
+/* A message for many, framed and compressed once; copies are references to the same one, and may be kept for longer than there is a server. Any thread. */
 class WebSocketMessage
 {
 public:
@@ -130,7 +130,7 @@ public:
         if (message_ != nullptr)
             uvhttp_websocket_message_unref(message_);
     }
-    /* False when memory ran out, a text is no UTF-8, or it was moved from. */
+    /* False when memory ran out, a text is no UTF-8, the kind is neither text nor binary, or it was moved from. */
     explicit operator bool() const noexcept { return message_ != nullptr; }
     uvhttp_websocket_message_t *native() const noexcept { return message_; }
 

@@ -201,12 +201,20 @@ def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
     assert server.count("room") == 0
 
 
-def test_compressed_and_plain_members_get_the_same(start):
-    server = start(2, compress=1)
-    plain = [server.join("room") for _ in range(4)]
-    server.publish("room", "again " * 50)
-    for member in plain:
-        assert member.get() == "again " * 50
+@pytest.mark.parametrize("compress", [1, 2], ids=["shared", "dedicated"])
+@pytest.mark.parametrize("plain_first", [True, False])
+def test_compressed_and_plain_members_get_the_same(start, compress, plain_first):
+    server = start(2, compress=compress)
+    members = [server.join("room", compress=(i % 2 == 0) != plain_first) for i in range(8)]
+    for i in range(3):
+        text = f"{i} again " * 50
+        server.publish("room", text)
+        for member in members:
+            assert member.get() == text
+            assert member.was_compressed == member.compresses
+        for member in members:  # one of its own between them, which may refer to those of its own only
+            member.subscribe(f"{i}" + "again" * 30)
+            assert member.was_compressed == member.compresses
 
 
 def test_stopping_with_messages_on_their_way(server):
