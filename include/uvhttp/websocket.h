@@ -139,6 +139,8 @@ typedef struct uvhttp_websocket_options {
     size_t memory_per_connection; /* for windows; 0: 64 KiB */
     size_t
         memory; /* of all connections of this endpoint together, on all workers; 0: 64 MiB. Windows get at most three quarters of it. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
+    uvhttp_websocket_endpoint_t *
+        shares_memory_with; /* has no memory of its own but that of another endpoint (then `memory` stays 0), so that several or all endpoints of a server have one limit. NULL: none */
     const uvhttp_allocator_t
         *allocator; /* NULL: the system's. Must outlive the server, and messages that are kept for longer */
 } uvhttp_websocket_options_t;
@@ -146,7 +148,7 @@ typedef struct uvhttp_websocket_options {
 /* ---- Endpoints ---- */
 
 /* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names option and
- * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece), UVHTTP_ENOMEM. */
+ * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece, both memory and shares_memory_with), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options, char *message,
@@ -250,7 +252,7 @@ typedef struct uvhttp_websocket_stats {
     uint64_t messages_received;
     uint64_t messages_sent;
     uint64_t dropped; /* messages that slow peers did not get */
-    uint64_t memory;  /* bytes held of options.memory */
+    uint64_t memory;  /* bytes held of options.memory, by all endpoints that share it */
 } uvhttp_websocket_stats_t;
 
 /* Any thread; numbers of other threads are at most a moment old. */

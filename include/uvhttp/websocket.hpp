@@ -66,6 +66,7 @@ struct WebSocketOptions {
     std::size_t maxRatio = 0;
     std::size_t memoryPerConnection = 0;
     std::size_t memory = 0;
+    uvhttp_websocket_endpoint_t *sharesMemoryWith = nullptr; /* the native() of an endpoint */
 };
 
 /* Where a client connects to. */
@@ -488,6 +489,7 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
     raw.max_ratio = options.maxRatio;
     raw.memory_per_connection = options.memoryPerConnection;
     raw.memory = options.memory;
+    raw.shares_memory_with = options.sharesMemoryWith;
     uvhttp_websocket_endpoint_t *endpoint = nullptr;
     char message[256] = "";
     const int error = uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, message, sizeof message);

@@ -80,6 +80,10 @@ static int check(const uvhttp_websocket_options_t *options, char *message, size_
         snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;
     }
+    if (err == 0 && options->memory != 0 && options->shares_memory_with != NULL) {
+        snprintf(message, size, "of memory and shares_memory_with only one can be set");
+        return UVHTTP_EINVAL;
+    }
     const struct uvh_ws_accept_rules rules = rules_of(options);
     return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
 }
@@ -203,7 +207,9 @@ int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_serv
         endpoint->options.protocols = copy_list(endpoint->owned, options->protocols, &failed);
         endpoint->options.origins = copy_list(endpoint->owned, options->origins, &failed);
     }
-    endpoint->memory = uvh_ws_memory_new(allocator, endpoint->options.memory, false);
+    endpoint->memory = options->shares_memory_with != NULL
+                           ? uvh_ws_memory_ref(options->shares_memory_with->memory)
+                           : uvh_ws_memory_new(allocator, endpoint->options.memory, false);
     err = UVHTTP_ENOMEM;
     if (endpoint->owned != NULL && !failed && endpoint->memory != NULL) {
         settle(endpoint, server, workers);

@@ -25,9 +25,10 @@ struct uvh_ws_memory *uvh_ws_memory_new(const uvhttp_allocator_t *allocator, siz
     return memory;
 }
 
-static void memory_ref(struct uvh_ws_memory *memory)
+struct uvh_ws_memory *uvh_ws_memory_ref(struct uvh_ws_memory *memory)
 {
     atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+    return memory;
 }
 
 void uvh_ws_memory_unref(struct uvh_ws_memory *memory)
@@ -43,7 +44,7 @@ bool uvh_websocket_message_settle(struct uvhttp_websocket_message *message, stru
         return true;
     if (!uvh_budget_take(&memory->budget, message->size))
         return false;
-    memory_ref(memory);
+    uvh_ws_memory_ref(memory);
     if (!atomic_compare_exchange_strong(&message->memory, &before, memory)) /* another worker was faster */
         before = memory;
     uvh_budget_give(&before->budget, message->size);
@@ -67,8 +68,7 @@ struct uvhttp_websocket_message *uvh_websocket_message_of(struct uvh_ws_memory *
     }
     *message = (struct uvhttp_websocket_message){
         .allocator = memory->allocator, .size = whole, .plain_size = size, .droppable = droppable};
-    memory_ref(memory);
-    atomic_init(&message->memory, memory);
+    atomic_init(&message->memory, uvh_ws_memory_ref(memory));
     atomic_init(&message->refs, 1);
     return message;
 }

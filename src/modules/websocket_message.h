@@ -23,6 +23,7 @@ struct uvh_ws_memory {
 
 /* It has one reference. NULL when memory ran out. */
 struct uvh_ws_memory *uvh_ws_memory_new(const uvhttp_allocator_t *allocator, size_t limit, bool passing);
+struct uvh_ws_memory *uvh_ws_memory_ref(struct uvh_ws_memory *memory);
 /* NULL is fine. */
 void uvh_ws_memory_unref(struct uvh_ws_memory *memory);
 

@@ -287,6 +287,42 @@ static void the_budget_bounds_that_one(void **state)
     end();
 }
 
+static void endpoints_may_share_their_memory(void **state)
+{
+    (void)state;
+    begin();
+    uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+    options.memory = TIGHT;
+    uvhttp_websocket_endpoint_t *first = add_endpoint("/first", &options), *none;
+    options.shares_memory_with = first;
+    char message[100] = "";
+    assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
+                     UVHTTP_EINVAL);
+    assert_null(none);
+    assert_non_null(strstr(message, "shares_memory_with"));
+    options.memory = 0;
+    uvhttp_websocket_endpoint_t *second = add_endpoint("/second", &options);
+    listen_with_small_buffers();
+    struct peer *hog = join("/first", false), *other = join("/second", false);
+    fill(hog);
+    int err = send_noise(hog, TIGHT / 2);
+    assert_true(err == 0 || err == UVHTTP_EFULL);
+    assert_true(memory_of(second) > TIGHT / 2 && memory_of(first) == memory_of(second));
+    fill(other);
+    for (err = 0; err == 0; err = send_noise(other, NOISE / 4))
+        assert_true(uvhttp_websocket_pending(other->ws) < TIGHT / 2);
+    assert_int_equal(err, UVHTTP_ENOMEM); /* though it has less than half of it */
+    assert_true(hog->ws != NULL && memory_of(first) <= TIGHT);
+    uvhttp_websocket_message_t *kept = uvhttp_websocket_message_new(second, UVHTTP_WEBSOCKET_TEXT, "x", 1);
+    assert_non_null(kept);
+    raw_client_close(&hog->client, false);
+    raw_client_close(&other->client, false);
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    uvhttp_websocket_message_unref(kept);
+    end();
+}
+
 static void only_what_helps_is_dropped(void **state)
 {
     (void)state;
@@ -425,6 +461,7 @@ int main(void)
 #endif
         cmocka_unit_test(one_message_may_be_larger_than_the_queue),
         cmocka_unit_test(the_budget_bounds_that_one),
+        cmocka_unit_test(endpoints_may_share_their_memory),
         cmocka_unit_test(only_what_helps_is_dropped),
         cmocka_unit_test(a_full_endpoint_is_no_matter_for_others),
         cmocka_unit_test(messages_on_their_way_have_a_limit),
