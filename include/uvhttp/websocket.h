@@ -74,7 +74,7 @@ typedef struct uvhttp_websocket_events {
     void (*close)(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg);
 } uvhttp_websocket_events_t;
 
-/* What to do with a message for a connection whose peer reads too slowly: one for which more than max_queue_size bytes would wait, counted as they are sent, compressed or not. A message for which nothing else has to
+/* What to do with a message for a connection whose peer reads too slowly: one for which more than max_queue_size bytes would wait, counted as they are sent, compressed or not, and 32 for each message. One for which nothing else has to
  * wait may be of any size: what the socket does not take of it waits, as far as `memory` allows. */
 typedef enum uvhttp_websocket_slow {
     UVHTTP_WEBSOCKET_SLOW_CLOSE =

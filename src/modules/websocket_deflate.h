@@ -64,7 +64,7 @@ struct uvh_ws_deflate_worker {
 };
 void uvh_ws_deflate_worker_release(struct uvh_ws_deflate_worker *worker);
 
-/* What a connection that begins now may be promised, by settings and what is left of the budget, which is taken for it at once: `*reserved` bytes, to be handed to uvh_ws_deflate_new or to
+/* What a connection that begins now may be promised, by settings and what is left of the windows' part of the budget, which is taken for it at once: `*reserved` bytes, to be handed to uvh_ws_deflate_new or to
  * uvh_ws_deflate_unreserve. False: no compression (the settings say so, or there is no zlib). */
 bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
                            struct uvh_ws_deflate_wishes *wishes, size_t *reserved);

@@ -187,6 +187,21 @@ def test_a_slow_consumer_holds_up_nobody(start, slow, others):
         assert lazy.get() == text
 
 
+def test_slow_consumers_on_all_workers_wait_for_the_same_bytes(start):
+    """What waits is in the endpoint's memory once, whoever was the first to wait for it, and is given back by the last."""
+    server = start(2, slow=1, max_queue=500_000)
+    asking = server.join()
+    lazy = [server.join("room", receive_buffer=4096) for _ in range(8)]
+    assert len({member.worker() for member in lazy}) == 2
+    for _ in range(300):
+        server.publish("room", "x" * 10_000, times=10)
+    eventually(lambda: int(asking.ask("memory").split()[0]) > 300_000, "they wait")
+    assert int(asking.ask("memory").split()[0]) < 4 * 500_000
+    for member in lazy:
+        member.leave()
+    eventually(lambda: asking.ask("memory") == "0 memory", "nothing waits any more")
+
+
 def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
     """Members that are dropped during a flush publish in `close`, to others that wait in the same flush or are dropped themselves."""
     server = start(1, slow=0, max_queue=20000)
