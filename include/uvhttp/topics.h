@@ -8,7 +8,8 @@
  * ("room/+/typing", "room/#"). What is published has neither.
  *
  * A message is framed, and compressed, once; it leaves at the end of the loop turn, together with everything else that was published in it, by one system call for each subscriber. Who has several
- * subscriptions that fit gets it once. Messages of one publisher come in order; a connection's queue and `slow` (uvhttp/websocket.h) hold for them.
+ * subscriptions that fit gets it once. Messages of one publisher come in order; a connection's queue and `slow` (uvhttp/websocket.h) hold for them. A subscriber that has to wait when its endpoint's `memory` is used up misses the
+ * message, which counts as dropped; where `slow` is CLOSE it is closed with TRY_AGAIN_LATER. Nobody else notices.
  * A connection in the middle of a streamed message (uvhttp_websocket_send_piece) misses what is published meanwhile; that counts as dropped.
  * What connections publish takes no lock for each message, but one in a loop turn for each worker; what other threads publish takes one more for each. */
 #ifndef UVHTTP_TOPICS_H
@@ -25,8 +26,10 @@ typedef struct uvhttp_topics uvhttp_topics_t;
 
 /* Zeros are the defaults. */
 typedef struct uvhttp_topics_options {
-    size_t max_topic_size;               /* bytes of a topic or pattern; 0: 255 */
-    size_t max_subscriptions;            /* of one connection; 0: 64 */
+    size_t max_topic_size;    /* bytes of a topic or pattern; 0: 255 */
+    size_t max_subscriptions; /* of one connection; 0: 64 */
+    size_t
+        memory; /* bytes of messages on their way to all workers; 0: 64 MiB. What waits for a slow peer is in the memory of its endpoint instead, once for all who wait for it */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the server */
 } uvhttp_topics_options_t;
 
@@ -43,8 +46,8 @@ UVHTTP_EXPORT int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topi
 UVHTTP_EXPORT int uvhttp_websocket_unsubscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics,
                                                const char *pattern);
 
-/* Publishes to all subscribers but `ws` itself. Errors: UVHTTP_EINVAL (no topic, a text that is no UTF-8), UVHTTP_ESTOPPED, UVHTTP_ENOMEM; then nobody has got it. Should memory run out
- * later, on the way to another worker, its subscribers miss what was published in that turn, with a line in the log. */
+/* Publishes to all subscribers but `ws` itself. Errors: UVHTTP_EINVAL (no topic, a text that is no UTF-8), UVHTTP_ESTOPPED, UVHTTP_ENOMEM (or options.memory is used up: workers do not keep up); then nobody has got it, other
+ * machines neither. Should memory run out later, on the way to another worker, its subscribers miss what was published in that turn, with a line in the log. */
 UVHTTP_EXPORT int uvhttp_websocket_publish(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, const char *topic,
                                            uvhttp_websocket_kind_t kind, const void *data, size_t size);
 

@@ -26,6 +26,7 @@ namespace uvhttp
 struct TopicsOptions {
     std::size_t maxTopicSize = 0;
     std::size_t maxSubscriptions = 0; /* of one connection */
+    std::size_t memory = 0;           /* of messages on their way */
 };
 
 class Topics
@@ -146,6 +147,7 @@ inline Topics Server::topics(const TopicsOptions &options) noexcept
     uvhttp_topics_options_t raw = {};
     raw.max_topic_size = options.maxTopicSize;
     raw.max_subscriptions = options.maxSubscriptions;
+    raw.memory = options.memory;
     uvhttp_topics_t *topics = nullptr;
     if (!setup_->error())
         setup_->note(uvhttp_topics_new(&topics, native(), &raw), "topics");

@@ -74,12 +74,13 @@ typedef struct uvhttp_websocket_events {
     void (*close)(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg);
 } uvhttp_websocket_events_t;
 
-/* What to do with a message for a connection whose peer reads too slowly: one for which more than max_queue_size bytes would wait. */
+/* What to do with a message for a connection whose peer reads too slowly: one for which more than max_queue_size bytes would wait, counted as they are sent, compressed or not, and 32 for each message. One for which nothing else has to
+ * wait may be of any size: what the socket does not take of it waits, as far as `memory` allows. */
 typedef enum uvhttp_websocket_slow {
     UVHTTP_WEBSOCKET_SLOW_CLOSE =
         0, /* close with TRY_AGAIN_LATER: `close` runs within the call that sends, which says UVHTTP_EGONE */
     UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST, /* it is not sent: UVHTTP_EFULL */
-    UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST  /* those that have waited longest are not sent, as many as it takes */
+    UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST /* those that have waited longest are not sent, as many as it takes; if all would not be enough it is not sent itself: UVHTTP_EFULL */
 } uvhttp_websocket_slow_t;
 
 /* permessage-deflate (RFC 7692). */
@@ -118,7 +119,7 @@ typedef struct uvhttp_websocket_options {
     /* Sending: what waits because the peer does not read. */
     size_t high_watermark; /* bytes from which uvhttp_websocket_send says UVHTTP_EFULL; 0: 64 KiB */
     size_t low_watermark;  /* bytes at which `drain` tells; 0: a quarter of high_watermark */
-    size_t max_queue_size; /* bytes; 0: 1 MiB. See `slow` */
+    size_t max_queue_size; /* bytes that may wait before another message; 0: 1 MiB. See `slow` */
     uvhttp_websocket_slow_t slow;
 
     /* Whether the peer is still there, seconds; each is up to an eighth and a quarter of a second late. */
@@ -137,14 +138,17 @@ typedef struct uvhttp_websocket_options {
     /* Memory, bytes: for windows, messages that have come in part, and messages that wait. */
     size_t memory_per_connection; /* for windows; 0: 64 KiB */
     size_t
-        memory; /* of all connections together, on all workers; 0: 64 MiB. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the server */
+        memory; /* of all connections of this endpoint together, on all workers; 0: 64 MiB. Windows get at most three quarters of it. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
+    uvhttp_websocket_endpoint_t *
+        shares_memory_with; /* has no memory of its own but that of another endpoint (then `memory` stays 0), so that several or all endpoints of a server have one limit. NULL: none */
+    const uvhttp_allocator_t
+        *allocator; /* NULL: the system's. Must outlive the server, and messages that are kept for longer */
 } uvhttp_websocket_options_t;
 
 /* ---- Endpoints ---- */
 
 /* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names option and
- * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece), UVHTTP_ENOMEM. */
+ * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece, both memory and shares_memory_with), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options, char *message,
@@ -178,8 +182,8 @@ UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint
 
 /* ---- Sending ---- */
 
-/* Sends a message: it is copied, framed and, if that pays, compressed. Errors: UVHTTP_EFULL (more than high_watermark bytes wait now; this one was taken unless max_queue_size was reached and `slow` is
- * DROP_NEWEST, or DROP_OLDEST with nothing left to drop. Go on at `drain`), UVHTTP_EINVAL (a text that is no UTF-8; within a streamed message), UVHTTP_EGONE (closing or closed), UVHTTP_ENOMEM (or options.memory
+/* Sends a message: it is copied, framed and, if that pays, compressed. Errors: UVHTTP_EFULL (more than high_watermark bytes wait now; this one was taken unless there was no room in max_queue_size and `slow` is
+ * DROP_NEWEST, or DROP_OLDEST with too little to drop. Go on at `drain`), UVHTTP_EINVAL (a text that is no UTF-8; within a streamed message), UVHTTP_EGONE (closing or closed), UVHTTP_ENOMEM (or options.memory
  * is used up; it was not taken). */
 UVHTTP_EXPORT int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                         const void *data, size_t size);
@@ -190,7 +194,8 @@ UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char 
 UVHTTP_EXPORT int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                               const void *data, size_t size, bool last);
 
-/* A message for many, framed once and compressed once. It has one reference, the caller's. Any thread. NULL: memory ran out, or a text is no UTF-8. */
+/* A message for many, framed once and compressed once. It has one reference, the caller's, and may be kept for longer than there is a server. Its bytes are in options.memory. Any thread. NULL: memory ran out or options.memory is used
+ * up, a text is no UTF-8, or the kind is neither text nor binary. */
 UVHTTP_EXPORT uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoint_t *endpoint,
                                                                        uvhttp_websocket_kind_t kind,
                                                                        const void *data, size_t size);
@@ -247,7 +252,7 @@ typedef struct uvhttp_websocket_stats {
     uint64_t messages_received;
     uint64_t messages_sent;
     uint64_t dropped; /* messages that slow peers did not get */
-    uint64_t memory;  /* bytes held of options.memory */
+    uint64_t memory;  /* bytes held of options.memory, by all endpoints that share it */
 } uvhttp_websocket_stats_t;
 
 /* Any thread; numbers of other threads are at most a moment old. */

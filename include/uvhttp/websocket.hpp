@@ -66,6 +66,7 @@ struct WebSocketOptions {
     std::size_t maxRatio = 0;
     std::size_t memoryPerConnection = 0;
     std::size_t memory = 0;
+    uvhttp_websocket_endpoint_t *sharesMemoryWith = nullptr; /* the native() of an endpoint */
 };
 
 /* Where a client connects to. */
@@ -100,7 +101,7 @@ private:
     uvhttp_websocket_endpoint_t *endpoint_;
 };
 
-/* A message for many, framed and compressed once; copies are references to the same one. Any thread. */
+/* A message for many, framed and compressed once; copies are references to the same one, and may be kept for longer than there is a server. Any thread. */
 class WebSocketMessage
 {
 public:
@@ -130,7 +131,7 @@ public:
         if (message_ != nullptr)
             uvhttp_websocket_message_unref(message_);
     }
-    /* False when memory ran out, a text is no UTF-8, or it was moved from. */
+    /* False when memory ran out, a text is no UTF-8, the kind is neither text nor binary, or it was moved from. */
     explicit operator bool() const noexcept { return message_ != nullptr; }
     uvhttp_websocket_message_t *native() const noexcept { return message_; }
 
@@ -488,6 +489,7 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
     raw.max_ratio = options.maxRatio;
     raw.memory_per_connection = options.memoryPerConnection;
     raw.memory = options.memory;
+    raw.shares_memory_with = options.sharesMemoryWith;
     uvhttp_websocket_endpoint_t *endpoint = nullptr;
     char message[256] = "";
     const int error = uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, message, sizeof message);

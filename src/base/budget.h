@@ -1,6 +1,6 @@
-/* A number of bytes that many may share, on several threads: taken before memory is, given back behind it.
+/* A number of bytes that many may share, on several threads: taken before memory is, given back behind it. One may be a part of another.
  *
- * Always true: never more than `limit` are taken, whatever happens at the same time. */
+ * Always true: never more than `limit` are taken, whatever happens at the same time, of a budget and of all that it is a part of. */
 #ifndef UVH_BASE_BUDGET_H
 #define UVH_BASE_BUDGET_H
 
@@ -11,10 +11,12 @@
 struct uvh_budget {
     atomic_size_t taken;
     size_t limit;
+    struct uvh_budget
+        *whole; /* of which this is a part: what is taken here is taken there, too. NULL: none */
 };
 
-/* False when so much is not left; then nothing was taken. */
-static inline bool uvh_budget_take(struct uvh_budget *budget, size_t bytes)
+/* Of one alone; see uvh_budget_take. */
+static inline bool uvh_budget_take_here(struct uvh_budget *budget, size_t bytes)
 {
     size_t taken = atomic_load_explicit(&budget->taken, memory_order_relaxed);
     do {
@@ -27,7 +29,21 @@ static inline bool uvh_budget_take(struct uvh_budget *budget, size_t bytes)
 
 static inline void uvh_budget_give(struct uvh_budget *budget, size_t bytes)
 {
-    atomic_fetch_sub_explicit(&budget->taken, bytes, memory_order_relaxed);
+    for (; budget != NULL; budget = budget->whole)
+        atomic_fetch_sub_explicit(&budget->taken, bytes, memory_order_relaxed);
+}
+
+/* False when so much is not left; then nothing was taken. */
+static inline bool uvh_budget_take(struct uvh_budget *budget, size_t bytes)
+{
+    for (struct uvh_budget *one = budget; one != NULL; one = one->whole) {
+        if (uvh_budget_take_here(one, bytes))
+            continue;
+        for (; budget != one; budget = budget->whole)
+            atomic_fetch_sub_explicit(&budget->taken, bytes, memory_order_relaxed);
+        return false;
+    }
+    return true;
 }
 
 #endif

@@ -22,6 +22,7 @@ struct uvh_topic_member {
     uvhttp_websocket_t *ws;
     struct uvh_topics_worker *worker;
     struct uvh_topic_member *next; /* of the same connection */
+    bool compressing;
 };
 
 /* A message for one member. */

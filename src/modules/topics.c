@@ -13,6 +13,7 @@
 enum {
     DEFAULT_TOPIC_SIZE = 255,
     DEFAULT_SUBSCRIPTIONS = 64,
+    DEFAULT_MEMORY = 64 << 20,
 };
 
 /* ---- life ---- */
@@ -31,6 +32,7 @@ static void topics_free(void *arg)
     }
     uvh_topic_presence_release(&topics->presence);
     uvh_lock_destroy(&topics->lock);
+    uvh_ws_memory_unref(topics->memory);
     uvh_free(allocator, topics);
 }
 
@@ -42,6 +44,8 @@ static void put_options(struct uvhttp_topics *topics, const uvhttp_topics_option
         topics->options.max_topic_size = DEFAULT_TOPIC_SIZE;
     if (topics->options.max_subscriptions == 0)
         topics->options.max_subscriptions = DEFAULT_SUBSCRIPTIONS;
+    if (topics->options.memory == 0)
+        topics->options.memory = DEFAULT_MEMORY;
 }
 
 int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvhttp_topics_options_t *options)
@@ -72,7 +76,8 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvht
         uvh_topic_fanout_init(&worker->fanout, allocator);
         uvh_lock_init(&worker->lock);
     }
-    err = uvhttp_server_own(server, topics_free, topics);
+    topics->memory = uvh_ws_memory_new(allocator, topics->options.memory, true);
+    err = topics->memory == NULL ? UVHTTP_ENOMEM : uvhttp_server_own(server, topics_free, topics);
     if (err != 0) {
         topics_free(topics);
         return err;
@@ -120,6 +125,15 @@ static void unsubscribe(struct uvh_topics_worker *worker, struct uvh_topic_subsc
     uvh_topic_presence_let_go(&topics->presence, present);
 }
 
+/* Publishing asks, on any thread, whether there is anybody, and anybody who wants it compressed. */
+static void count_member(const struct uvh_topic_member *member, int change)
+{
+    struct uvhttp_topics *topics = member->worker->topics;
+    atomic_fetch_add(&topics->members, (size_t)change);
+    if (member->compressing)
+        atomic_fetch_add(&topics->compressing, (size_t)change);
+}
+
 /* The connection ends; it has let go of its members already. */
 static void on_gone(struct uvh_topic_member *member)
 {
@@ -130,6 +144,7 @@ static void on_gone(struct uvh_topic_member *member)
         while ((one = uvh_topic_subscriber_first(&member->subscriber)) != NULL)
             unsubscribe(worker, one);
         uvh_topic_fanout_leave(&worker->fanout, member);
+        count_member(member, -1);
         uvh_free(worker->topics->allocator, member);
         member = next;
     }
@@ -148,18 +163,13 @@ static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websoc
     uvh_topic_subscriber_init(&member->subscriber);
     member->ws = ws;
     member->worker = worker;
+    member->compressing = ws->deflate != NULL;
     member->next = uvh_websocket_member(ws);
     uvh_websocket_set_member(ws, member, on_gone);
+    if (member->compressing && atomic_load(&topics->compressor) == NULL)
+        atomic_store(&topics->compressor, uvhttp_websocket_endpoint_of(ws));
+    count_member(member, 1);
     return member;
-}
-
-/* Messages are framed once, as the endpoint of a subscriber has it; one that compresses is the better choice. */
-static void note_endpoint(struct uvhttp_topics *topics, struct uvhttp_websocket_endpoint *endpoint)
-{
-    const struct uvhttp_websocket_endpoint *noted = atomic_load(&topics->endpoint);
-    if (noted == NULL || (noted->options.compression == UVHTTP_WEBSOCKET_COMPRESS_NOT &&
-                          endpoint->options.compression != UVHTTP_WEBSOCKET_COMPRESS_NOT))
-        atomic_store(&topics->endpoint, endpoint);
 }
 
 /* ---- subscriptions ---- */
@@ -194,7 +204,6 @@ int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, 
         uvh_topic_tree_add(&worker->tree, &member->subscriber, pattern, length);
     if (one == NULL)
         return UVHTTP_ENOMEM;
-    note_endpoint(topics, uvhttp_websocket_endpoint_of(ws)); /* before anybody may publish to it */
     struct uvh_topic_present *present = uvh_topic_presence_enter(&topics->presence, pattern, length, &count);
     if (present == NULL) {
         uvh_topic_tree_remove(&worker->tree, one);

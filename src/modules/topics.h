@@ -62,8 +62,11 @@ struct uvhttp_topics {
     uvhttp_topics_presence_cb told;
     void *told_arg;
     struct uvh_topic_presence presence;
-    struct uvhttp_websocket_endpoint
-        *_Atomic endpoint; /* whose settings messages have; NULL: nobody has ever subscribed */
+    struct uvh_ws_memory *memory; /* of messages until they have been sent or wait for somebody */
+    atomic_size_t members;        /* connections that have subscribed to anything so far, on all workers */
+    atomic_size_t compressing;    /* of these, with compression */
+    struct uvhttp_websocket_endpoint *_Atomic
+        compressor; /* of the first of those: how messages are compressed. NULL: there never was one */
     struct uvh_lock lock;
     struct uvh_topic_batch *
         elsewhere; /* published outside of connections, under the lock. While it is there, a letter is on its way */

@@ -6,7 +6,6 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
-#include "codec/utf8.h"
 #include "modules/topics.h"
 #include "modules/websocket.h"
 
@@ -227,16 +226,19 @@ static int append_from(struct uvhttp_topics *topics, const uvhttp_websocket_t *w
     return err;
 }
 
-static int make_publication(struct uvhttp_topics *topics, struct uvhttp_websocket_endpoint *endpoint,
-                            const uvhttp_websocket_t *ws, uvhttp_slice_t topic, uvhttp_websocket_kind_t kind,
-                            uvhttp_slice_t data, struct uvh_topic_publication **out)
+/* Framed once for all; and compressed once, if there is a subscriber that gets it so. */
+static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, uvhttp_slice_t topic,
+                            uvhttp_websocket_kind_t kind, uvhttp_slice_t data,
+                            struct uvh_topic_publication **out)
 {
+    struct uvhttp_websocket_endpoint *compressor =
+        atomic_load(&topics->compressing) > 0 ? atomic_load(&topics->compressor) : NULL;
     struct uvh_topic_publication *one = uvh_alloc(topics->allocator, sizeof(*one) + topic.length);
     if (one == NULL)
         return UVHTTP_ENOMEM;
     *one = (struct uvh_topic_publication){.publisher = ws, .length = topic.length};
     memcpy(one->topic, topic.base, topic.length);
-    one->message = uvhttp_websocket_message_new(endpoint, kind, data.base, data.length);
+    one->message = uvh_websocket_message_make(topics->memory, compressor, kind, data.base, data.length);
     if (one->message == NULL) {
         uvh_free(topics->allocator, one);
         return UVHTTP_ENOMEM;
@@ -252,13 +254,11 @@ static int deliver(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, c
     uvhttp_slice_t name = {topic, topic == NULL ? 0 : strlen(topic)};
     struct uvh_topic_publication *one;
     if (name.length > topics->options.max_topic_size || !uvh_topic_is_topic(topic, name.length) ||
-        (kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY) ||
-        (kind == UVHTTP_WEBSOCKET_TEXT && !uvh_utf8_valid(data.base, data.length)))
+        !uvh_websocket_message_fits(kind, data.base, data.length))
         return UVHTTP_EINVAL;
-    struct uvhttp_websocket_endpoint *endpoint = atomic_load(&topics->endpoint);
-    if (endpoint == NULL) /* nobody has subscribed yet */
+    if (atomic_load(&topics->members) == 0)
         return 0;
-    int err = make_publication(topics, endpoint, ws, name, kind, data, &one);
+    int err = make_publication(topics, ws, name, kind, data, &one);
     if (err != 0)
         return err;
     err = append_from(topics, ws, one);

@@ -91,7 +91,7 @@ static void on_stream_closed(uvhttp_stream_t *stream, void *arg)
     (void)stream;
     uvh_websocket_hold(ws);
     ws->stream = NULL;
-    uvh_budget_give(&ws->worker->endpoint->budget, ws->charged);
+    uvh_budget_give(&ws->worker->endpoint->memory->budget, ws->charged);
     ws->charged = 0;
     tell_closed(ws);
     uvh_websocket_let_go(ws);

@@ -1,5 +1,5 @@
 /* The message layer of WebSocket: a connection as its own files see it. websocket_endpoint.c makes endpoints, websocket_accept.c and websocket_connect.c shake
- * hands, websocket.c lives with the connection (its stream, closing, silence), websocket_receive.c takes frames in, websocket_send.c sends, websocket_queue.c keeps what the peer does not read yet,
+ * hands, websocket.c lives with the connection (its stream, closing, silence), websocket_receive.c takes frames in, websocket_send.c sends, websocket_waiting.c and websocket_queue.c keep what the peer does not read yet,
  * websocket_deflate.c compresses.
  *
  * It stands on uvhttp_stream_t alone, which names no socket, so that a stream of another protocol version can carry it (RFC 8441).
@@ -54,7 +54,7 @@ struct uvhttp_websocket_endpoint {
     struct uvh_ws_deflate_many many;
     struct uvh_ws_rules from_clients; /* for connections that were accepted */
     struct uvh_ws_rules from_servers; /* for those that were made */
-    struct uvh_budget budget;
+    struct uvh_ws_memory *memory;
     uint32_t tick_ms; /* between looks at a silent connection; 0: nobody looks */
     size_t worker_count;
     struct uvh_ws_worker workers[];
@@ -183,12 +183,30 @@ int uvh_websocket_send_control(struct uvhttp_websocket *ws, enum uvh_ws_opcode o
 void uvh_websocket_send_close(struct uvhttp_websocket *ws, unsigned code, const char *reason, size_t length,
                               bool at_once);
 
-/* The stream has room again. */
-void uvh_websocket_drained(struct uvhttp_websocket *ws);
-
 /* Sends messages for many with one call of the system as far as it takes them. The connection may be gone afterwards. */
 void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *const *messages,
                              size_t count);
+
+/* ---- websocket_waiting.c ---- */
+
+/* The stream has room again. */
+void uvh_websocket_drained(struct uvhttp_websocket *ws);
+
+/* What the stream keeps is the endpoint's memory as well: behind each write. False when there is none left for it; then the connection is gone. */
+bool uvh_websocket_charge(struct uvhttp_websocket *ws);
+
+/* Makes room for a frame of `size` bytes behind what waits, as the endpoint's policy for slow peers has it. 0, UVHTTP_EFULL (it is not to be sent; a message is counted then), UVHTTP_EGONE. */
+int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_message);
+
+/* To the end of the queue. 0, UVHTTP_ENOMEM. */
+int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message,
+                       bool compressed);
+
+/* Gives the stream what waits, as far as it takes it. The connection may be gone afterwards. */
+void uvh_websocket_pump(struct uvhttp_websocket *ws);
+
+/* What is said of a message that was taken: 0, or UVHTTP_EFULL when much waits. */
+int uvh_websocket_taken(struct uvhttp_websocket *ws);
 
 /* ---- for topics.c ---- */
 

@@ -27,7 +27,7 @@ void uvh_websocket_greeter_free(struct uvhttp_websocket *ws)
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
     if (ws->greeter == NULL)
         return;
-    uvh_budget_give(&endpoint->budget, ws->greeter->reserved);
+    uvh_ws_deflate_unreserve(&endpoint->deflate, ws->greeter->reserved);
     uvh_free(endpoint->allocator, ws->greeter);
     ws->greeter = NULL;
 }
@@ -129,7 +129,7 @@ static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
     size_t size = uvh_ws_greeting_size(&greeting);
     struct uvh_ws_greeter *greeter = uvh_alloc(endpoint->allocator, sizeof(*greeter) + size);
     if (greeter == NULL) {
-        uvh_budget_give(&endpoint->budget, reserved);
+        uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
         return UVHTTP_ENOMEM;
     }
     ws->greeter = greeter;

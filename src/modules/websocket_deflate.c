@@ -95,7 +95,7 @@ bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
     if (settings->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED) {
         for (; bits >= UVH_WS_DEFLATE_BITS_LEAST; bits--) {
             size_t memory = deflater_memory(bits) + uvh_inflater_memory(bits);
-            if (memory <= settings->memory_per_connection && uvh_budget_take(settings->budget, memory)) {
+            if (memory <= settings->memory_per_connection && uvh_budget_take(settings->windows, memory)) {
                 *wishes = (struct uvh_ws_deflate_wishes){false, (uint8_t)bits, (uint8_t)bits};
                 *reserved = memory;
                 return true;
@@ -105,6 +105,11 @@ bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
     }
     *wishes = (struct uvh_ws_deflate_wishes){true, (uint8_t)bits, (uint8_t)bits};
     return true;
+}
+
+void uvh_ws_deflate_unreserve(const struct uvh_ws_deflate_settings *settings, size_t reserved)
+{
+    uvh_budget_give(settings->windows, reserved);
 }
 
 struct uvh_ws_deflate *uvh_ws_deflate_new(const struct uvh_ws_deflate_settings *settings,
@@ -130,13 +135,13 @@ struct uvh_ws_deflate *uvh_ws_deflate_new(const struct uvh_ws_deflate_settings *
             needed += deflater_memory(bits);
     }
     /* Only terms that are not those of the wishes need more than what is reserved. */
-    bool affordable = needed <= reserved || uvh_budget_take(settings->budget, needed - reserved);
+    bool affordable = needed <= reserved || uvh_budget_take(settings->windows, needed - reserved);
     if (needed < reserved)
-        uvh_budget_give(settings->budget, reserved - needed);
+        uvh_ws_deflate_unreserve(settings, reserved - needed);
     struct uvh_ws_deflate *deflate =
         affordable ? uvh_alloc_zero(settings->allocator, sizeof(*deflate)) : NULL;
     if (deflate == NULL) {
-        uvh_budget_give(settings->budget, affordable ? needed : reserved);
+        uvh_ws_deflate_unreserve(settings, affordable ? needed : reserved);
         return NULL;
     }
     deflate->settings = settings;
@@ -161,7 +166,7 @@ void uvh_ws_deflate_free(struct uvh_ws_deflate *deflate)
         uvh_budget_give(budget, uvh_inflater_memory(deflate->inflater_bits));
     uvh_inflater_free(deflate->inflater);
     uvh_deflater_free(deflate->deflater);
-    uvh_budget_give(budget, deflate->reserved);
+    uvh_ws_deflate_unreserve(deflate->settings, deflate->reserved);
     uvh_free(deflate->settings->allocator, deflate);
 }
 
@@ -254,14 +259,16 @@ int uvh_ws_deflate_for_many(const struct uvh_ws_deflate_settings *settings, cons
     return needed;
 }
 
-bool uvh_ws_deflate_pass(struct uvh_ws_deflate *deflate, int window_bits)
+bool uvh_ws_deflate_understands(const struct uvh_ws_deflate *deflate, int window_bits)
 {
-    if (window_bits > deflate->own_bits)
-        return false;
+    return window_bits <= deflate->own_bits;
+}
+
+void uvh_ws_deflate_forget(struct uvh_ws_deflate *deflate)
+{
     if (deflate->deflater_used)
         uvh_deflater_reset(deflate->deflater);
     deflate->deflater_used = false;
-    return true;
 }
 
 /* ---- what comes in ---- */

@@ -1,7 +1,7 @@
 /* permessage-deflate for the connections of an endpoint: who has a window of its own, who shares, and what all of them may hold.
  *
  * Per worker there are deflaters and an inflater for everybody who shares (struct uvh_ws_deflate_worker); these are few, whatever the number of connections, and not in the budget. A connection
- * that was promised windows of its own has them from its first compressed message on; what was promised is chosen at the handshake by what is left of the budget, and taken from it then, so a
+ * that was promised windows of its own has them from its first compressed message on; what was promised is chosen at the handshake by what is left of the windows' part of the budget, and taken from it then, so a
  * promise can be kept. A message that comes in several pieces to a connection that shares needs an inflater of its own until it ends, which is in the budget, too.
  *
  * Always true: called on the worker's thread, but for uvh_ws_deflate_for_many. Memory is taken from the budget before it is allocated, and given back when it is freed. Called by
@@ -41,6 +41,8 @@ struct uvh_ws_deflate_settings {
     size_t max_ratio;
     size_t memory_per_connection;
     struct uvh_budget *budget;
+    struct uvh_budget
+        *windows; /* the part of it that windows which are kept may take, so that messages find the rest */
     struct uvh_ws_deflate_many *many; /* NULL: a deflater is made for each message to many */
 };
 
@@ -62,10 +64,12 @@ struct uvh_ws_deflate_worker {
 };
 void uvh_ws_deflate_worker_release(struct uvh_ws_deflate_worker *worker);
 
-/* What a connection that begins now may be promised, by settings and what is left of the budget, which is taken for it at once: `*reserved` bytes, to be handed to uvh_ws_deflate_new or given
- * back with uvh_budget_give. False: no compression (the settings say so, or there is no zlib). */
+/* What a connection that begins now may be promised, by settings and what is left of the windows' part of the budget, which is taken for it at once: `*reserved` bytes, to be handed to uvh_ws_deflate_new or to
+ * uvh_ws_deflate_unreserve. False: no compression (the settings say so, or there is no zlib). */
 bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
                            struct uvh_ws_deflate_wishes *wishes, size_t *reserved);
+
+void uvh_ws_deflate_unreserve(const struct uvh_ws_deflate_settings *settings, size_t reserved);
 
 /* The handshake has agreed on `terms`. What is reserved and not needed for them is given back. `client`: we are the client of this connection. NULL when memory ran out, then the reserved bytes
  * were given back. */
@@ -82,14 +86,16 @@ bool uvh_ws_deflate_dedicated(const struct uvh_ws_deflate *deflate);
 bool uvh_ws_deflate_message(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
                             const void *data, size_t size, struct uvh_bytes *out);
 
-/* Compresses a message for many behind what `out` has, from nothing. Returns the window bits that a peer must have (uvh_ws_deflate_pass), or 0 when that does not pay, does not fit or memory ran
+/* Compresses a message for many behind what `out` has, from nothing. Returns the window bits that a peer must have (uvh_ws_deflate_understands), or 0 when that does not pay, does not fit or memory ran
  * out: it is to be sent as it is, and `out` is as long as before. Any thread. */
 int uvh_ws_deflate_for_many(const struct uvh_ws_deflate_settings *settings, const void *data, size_t size,
                             struct uvh_bytes *out);
 
-/* A message that somebody else has compressed, from nothing, with windows of `window_bits` is going to be sent: false when this peer would not understand it. Our own window forgets
- * what it had, since the peer's has more than ours now. 0: a message of this connection will not be sent in spite of having been compressed. */
-bool uvh_ws_deflate_pass(struct uvh_ws_deflate *deflate, int window_bits);
+/* Whether this peer understands a message that somebody else has compressed, from nothing, with windows of `window_bits`. */
+bool uvh_ws_deflate_understands(const struct uvh_ws_deflate *deflate, int window_bits);
+
+/* Our own window forgets what it had: such a message is going to be sent, and the peer's has more than ours now; or one of ours is not going to be sent in spite of having been compressed. */
+void uvh_ws_deflate_forget(struct uvh_ws_deflate *deflate);
 
 /* Begins to expand a piece of a message, the first one or a further one: `last` says that its compressed bytes end with it. The bytes lie there until uvh_ws_deflate_expand has said that it is
  * done. 0, or UVHTTP_EFULL (the budget is used up), UVHTTP_ENOMEM; then the connection has to be failed. */

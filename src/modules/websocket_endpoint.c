@@ -80,6 +80,10 @@ static int check(const uvhttp_websocket_options_t *options, char *message, size_
         snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;
     }
+    if (err == 0 && options->memory != 0 && options->shares_memory_with != NULL) {
+        snprintf(message, size, "of memory and shares_memory_with only one can be set");
+        return UVHTTP_EINVAL;
+    }
     const struct uvh_ws_accept_rules rules = rules_of(options);
     return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
 }
@@ -141,15 +145,15 @@ static void endpoint_free(void *arg)
     }
     uvh_ws_deflate_many_release(&endpoint->many);
     uvh_owned_free(endpoint->owned);
+    uvh_ws_memory_unref(endpoint->memory); /* messages that are kept keep it */
     uvh_free(allocator, endpoint);
 }
 
-/* Everything but memory. */
+/* Everything but what is allocated. */
 static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *server, size_t workers)
 {
     const uvhttp_websocket_options_t *options = &endpoint->options;
     endpoint->server = server;
-    endpoint->budget.limit = options->memory;
     endpoint->tick_ms = tick_of(options);
     endpoint->from_clients = (struct uvh_ws_rules){.max_frame_size = options->max_frame_size,
                                                    .max_fragments = (uint32_t)options->max_fragments,
@@ -165,7 +169,8 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
         .window_bits = options->window_bits,
         .max_ratio = options->max_ratio,
         .memory_per_connection = options->memory_per_connection,
-        .budget = &endpoint->budget,
+        .budget = &endpoint->memory->budget,
+        .windows = &endpoint->memory->windows,
         .many = &endpoint->many,
     };
     endpoint->worker_count = workers;
@@ -202,9 +207,14 @@ int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_serv
         endpoint->options.protocols = copy_list(endpoint->owned, options->protocols, &failed);
         endpoint->options.origins = copy_list(endpoint->owned, options->origins, &failed);
     }
-    settle(endpoint, server, workers);
-    err = endpoint->owned == NULL || failed ? UVHTTP_ENOMEM
-                                            : uvhttp_server_own(server, endpoint_free, endpoint);
+    endpoint->memory = options->shares_memory_with != NULL
+                           ? uvh_ws_memory_ref(options->shares_memory_with->memory)
+                           : uvh_ws_memory_new(allocator, endpoint->options.memory, false);
+    err = UVHTTP_ENOMEM;
+    if (endpoint->owned != NULL && !failed && endpoint->memory != NULL) {
+        settle(endpoint, server, workers);
+        err = uvhttp_server_own(server, endpoint_free, endpoint);
+    }
     if (err != 0) {
         endpoint_free(endpoint);
         return err;
@@ -247,7 +257,7 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
         reserved = 0;
         err = deflate == NULL ? UVHTTP_ENOMEM : 0;
     }
-    uvh_budget_give(&endpoint->budget, reserved);
+    uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
     struct uvhttp_websocket *ws = err == 0 ? uvh_websocket_new(worker, data) : NULL;
     if (err == 0 && ws == NULL)
         err = UVHTTP_ENOMEM;
@@ -278,7 +288,7 @@ static int agree(struct uvhttp_websocket_endpoint *endpoint, uvhttp_request_t *r
         rules.deflate = &wishes;
     int err = uvh_ws_accept_check(request, &rules, accepted, refusal);
     if (err != 0 || !accepted->compressed) {
-        uvh_budget_give(&endpoint->budget, reserved);
+        uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
         reserved = 0;
     }
     accepted->reserved = reserved;
@@ -315,7 +325,7 @@ int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t
     if (err != 0)
         return uvh_ws_accept_refuse(response, &refusal);
     if (options->admit != NULL && (err = options->admit(request, &data, options->arg)) != 0) {
-        uvh_budget_give(&endpoint->budget, accepted.reserved);
+        uvh_ws_deflate_unreserve(&endpoint->deflate, accepted.reserved);
         err = refuse(response, err);
     } else {
         err = upgrade(endpoint, response, &accepted, data, NULL);
@@ -342,6 +352,6 @@ void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint, uv
         stats->messages_sent += uvh_counter_read(&worker->messages_sent);
         stats->dropped += uvh_counter_read(&worker->dropped);
     }
-    stats->memory =
-        atomic_load_explicit((atomic_size_t *)(uintptr_t)&endpoint->budget.taken, memory_order_relaxed);
+    stats->memory = atomic_load_explicit((atomic_size_t *)(uintptr_t)&endpoint->memory->budget.taken,
+                                         memory_order_relaxed);
 }

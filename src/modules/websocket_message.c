@@ -7,22 +7,77 @@
 #include "codec/utf8.h"
 #include "modules/websocket.h"
 
-struct uvhttp_websocket_message *uvh_websocket_message_of(struct uvhttp_websocket_endpoint *endpoint,
-                                                          size_t size, bool droppable)
+enum { WINDOWS_LEAVE = 4 /* a part of so many, for messages */ };
+
+/* ---- what they live on ---- */
+
+struct uvh_ws_memory *uvh_ws_memory_new(const uvhttp_allocator_t *allocator, size_t limit, bool passing)
+{
+    struct uvh_ws_memory *memory = uvh_alloc_zero(allocator, sizeof(*memory));
+    if (memory == NULL)
+        return NULL;
+    atomic_init(&memory->refs, 1);
+    memory->allocator = allocator;
+    memory->budget.limit = limit;
+    memory->windows.limit = limit - limit / WINDOWS_LEAVE;
+    memory->windows.whole = &memory->budget;
+    memory->passing = passing;
+    return memory;
+}
+
+struct uvh_ws_memory *uvh_ws_memory_ref(struct uvh_ws_memory *memory)
+{
+    atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+    return memory;
+}
+
+void uvh_ws_memory_unref(struct uvh_ws_memory *memory)
+{
+    if (memory != NULL && atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) == 1)
+        uvh_free(memory->allocator, memory);
+}
+
+bool uvh_websocket_message_settle(struct uvhttp_websocket_message *message, struct uvh_ws_memory *memory)
+{
+    struct uvh_ws_memory *before = atomic_load_explicit(&message->memory, memory_order_acquire);
+    if (!before->passing)
+        return true;
+    if (!uvh_budget_take(&memory->budget, message->size))
+        return false;
+    uvh_ws_memory_ref(memory);
+    if (!atomic_compare_exchange_strong(&message->memory, &before, memory)) /* another worker was faster */
+        before = memory;
+    uvh_budget_give(&before->budget, message->size);
+    uvh_ws_memory_unref(before);
+    return true;
+}
+
+/* ---- messages ---- */
+
+struct uvhttp_websocket_message *uvh_websocket_message_of(struct uvh_ws_memory *memory, size_t size,
+                                                          bool droppable)
 {
     struct uvhttp_websocket_message *message;
-    size_t memory = sizeof(*message) + size;
-    if (!uvh_budget_take(&endpoint->budget, memory))
+    size_t whole = sizeof(*message) + size;
+    if (!uvh_budget_take(&memory->budget, whole))
         return NULL;
-    message = uvh_alloc(endpoint->allocator, memory);
+    message = uvh_alloc(memory->allocator, whole);
     if (message == NULL) {
-        uvh_budget_give(&endpoint->budget, memory);
+        uvh_budget_give(&memory->budget, whole);
         return NULL;
     }
     *message = (struct uvhttp_websocket_message){
-        .endpoint = endpoint, .memory = memory, .plain_size = size, .droppable = droppable};
+        .allocator = memory->allocator, .size = whole, .plain_size = size, .droppable = droppable};
+    atomic_init(&message->memory, uvh_ws_memory_ref(memory));
     atomic_init(&message->refs, 1);
     return message;
+}
+
+bool uvh_websocket_message_fits(uvhttp_websocket_kind_t kind, const void *data, size_t size)
+{
+    if (kind != UVHTTP_WEBSOCKET_TEXT)
+        return kind == UVHTTP_WEBSOCKET_BINARY;
+    return uvh_utf8_valid(data, size);
 }
 
 static bool is_compressing(const struct uvhttp_websocket_endpoint *endpoint)
@@ -34,20 +89,19 @@ static bool is_compressing(const struct uvhttp_websocket_endpoint *endpoint)
     return false;
 }
 
-uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoint_t *endpoint,
-                                                         uvhttp_websocket_kind_t kind, const void *data,
-                                                         size_t size)
+struct uvhttp_websocket_message *uvh_websocket_message_make(struct uvh_ws_memory *memory,
+                                                            struct uvhttp_websocket_endpoint *compressor,
+                                                            uvhttp_websocket_kind_t kind, const void *data,
+                                                            size_t size)
 {
     struct uvh_ws_frame frame = {.opcode = (uint8_t)kind, .last = true, .length = size};
     char head[UVH_WS_HEAD_MAX], compressed_head[UVH_WS_HEAD_MAX];
     size_t head_size = uvh_ws_frame_head(&frame, head), compressed_head_size = 0;
     struct uvh_bytes compressed;
-    if (kind == UVHTTP_WEBSOCKET_TEXT && !uvh_utf8_valid(data, size))
-        return NULL;
-    uvh_bytes_init(&compressed, endpoint->allocator, size);
+    uvh_bytes_init(&compressed, memory->allocator, size);
     int window_bits = 0;
-    if (size >= endpoint->options.compression_min_size && is_compressing(endpoint))
-        window_bits = uvh_ws_deflate_for_many(&endpoint->deflate, data, size, &compressed);
+    if (compressor != NULL && size >= compressor->options.compression_min_size)
+        window_bits = uvh_ws_deflate_for_many(&compressor->deflate, data, size, &compressed);
     if (window_bits > 0) {
         frame.compressed = true;
         frame.length = compressed.length;
@@ -57,7 +111,7 @@ uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoi
     }
     size_t compressed_size = compressed_head_size + compressed.length;
     struct uvhttp_websocket_message *message =
-        uvh_websocket_message_of(endpoint, head_size + size + compressed_size, true);
+        uvh_websocket_message_of(memory, head_size + size + compressed_size, true);
     if (message != NULL) {
         char *out = message->bytes;
         message->plain_size = head_size + size;
@@ -76,6 +130,16 @@ uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoi
     return message;
 }
 
+uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoint_t *endpoint,
+                                                         uvhttp_websocket_kind_t kind, const void *data,
+                                                         size_t size)
+{
+    if (!uvh_websocket_message_fits(kind, data, size))
+        return NULL;
+    return uvh_websocket_message_make(endpoint->memory, is_compressing(endpoint) ? endpoint : NULL, kind,
+                                      data, size);
+}
+
 void uvhttp_websocket_message_ref(uvhttp_websocket_message_t *message)
 {
     atomic_fetch_add_explicit(&message->refs, 1, memory_order_relaxed);
@@ -85,7 +149,9 @@ void uvhttp_websocket_message_unref(uvhttp_websocket_message_t *message)
 {
     if (message == NULL || atomic_fetch_sub_explicit(&message->refs, 1, memory_order_acq_rel) != 1)
         return;
-    struct uvhttp_websocket_endpoint *endpoint = message->endpoint;
-    uvh_budget_give(&endpoint->budget, message->memory);
-    uvh_free(endpoint->allocator, message);
+    struct uvh_ws_memory *memory = atomic_load_explicit(&message->memory, memory_order_acquire);
+    const uvhttp_allocator_t *allocator = message->allocator;
+    uvh_budget_give(&memory->budget, message->size);
+    uvh_free(allocator, message);
+    uvh_ws_memory_unref(memory);
 }

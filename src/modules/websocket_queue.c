@@ -17,6 +17,11 @@ static uvhttp_slice_t frame_of(const struct uvh_ws_queue_entry *entry)
     return uvh_websocket_message_frame(entry->message, entry->compressed);
 }
 
+static size_t cost_of(const struct uvh_ws_queue_entry *entry)
+{
+    return frame_of(entry).length + UVH_WS_QUEUE_ENTRY;
+}
+
 static size_t ring_size(const struct uvh_ws_queue *queue)
 {
     return queue->capacity * sizeof(*queue->entries);
@@ -26,21 +31,21 @@ static size_t ring_size(const struct uvh_ws_queue *queue)
 static struct uvh_ws_queue_entry *ring_new(const struct uvh_ws_queue *queue, size_t capacity)
 {
     size_t size = capacity * sizeof(*queue->entries);
-    if (!uvh_budget_take(queue->budget, size))
+    if (!uvh_budget_take(&queue->memory->budget, size))
         return NULL;
     struct uvh_ws_queue_entry *entries = uvh_alloc(queue->allocator, size);
     if (entries == NULL)
-        uvh_budget_give(queue->budget, size);
+        uvh_budget_give(&queue->memory->budget, size);
     return entries;
 }
 
-struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator, struct uvh_budget *budget)
+struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator, struct uvh_ws_memory *memory)
 {
     struct uvh_ws_queue *queue = uvh_alloc_zero(allocator, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     queue->allocator = allocator;
-    queue->budget = budget;
+    queue->memory = memory;
     queue->capacity = FIRST_CAPACITY;
     queue->entries = ring_new(queue, FIRST_CAPACITY);
     if (queue->entries == NULL) {
@@ -56,7 +61,7 @@ void uvh_ws_queue_free(struct uvh_ws_queue *queue)
         return;
     for (uint32_t i = 0; i < queue->count; i++)
         uvhttp_websocket_message_unref(at(queue, i)->message);
-    uvh_budget_give(queue->budget, ring_size(queue));
+    uvh_budget_give(&queue->memory->budget, ring_size(queue));
     uvh_free(queue->allocator, queue->entries);
     uvh_free(queue->allocator, queue);
 }
@@ -66,7 +71,7 @@ static int grow(struct uvh_ws_queue *queue)
     struct uvh_ws_queue_entry *entries = ring_new(queue, 2 * (size_t)queue->capacity);
     if (entries == NULL)
         return UVHTTP_ENOMEM;
-    uvh_budget_give(queue->budget, ring_size(queue));
+    uvh_budget_give(&queue->memory->budget, ring_size(queue));
     for (uint32_t i = 0; i < queue->count; i++)
         entries[i] = *at(queue, i);
     uvh_free(queue->allocator, queue->entries);
@@ -76,18 +81,18 @@ static int grow(struct uvh_ws_queue *queue)
     return 0;
 }
 
-int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message, bool compressed,
-                      size_t sent)
+int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message, bool compressed)
 {
-    if (queue->count == queue->capacity && grow(queue) != 0)
+    if ((queue->count == queue->capacity && grow(queue) != 0) ||
+        !uvh_websocket_message_settle(message, queue->memory))
         return UVHTTP_ENOMEM;
     struct uvh_ws_queue_entry *entry = at(queue, queue->count);
     *entry = (struct uvh_ws_queue_entry){message, compressed};
     uvhttp_websocket_message_ref(message);
-    if (queue->count == 0)
-        queue->sent = sent;
     queue->count++;
-    queue->bytes += frame_of(entry).length - sent + UVH_WS_QUEUE_ENTRY;
+    queue->bytes += cost_of(entry);
+    if (message->droppable)
+        queue->droppable += cost_of(entry);
     return 0;
 }
 
@@ -108,13 +113,19 @@ size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *area
     return count;
 }
 
-/* The entry at `index` leaves the queue; those in front of it, few since they are control frames or have begun, move up. */
+/* The entry at `index` leaves the queue, and those on the shorter side of it move: a peer that does not read and pings has its pongs behind all that waits. */
 static void remove_at(struct uvh_ws_queue *queue, uint32_t index)
 {
     struct uvhttp_websocket_message *message = at(queue, index)->message;
-    for (uint32_t i = index; i > 0; i--)
-        *at(queue, i) = *at(queue, i - 1);
-    queue->first = (queue->first + 1) & (queue->capacity - 1);
+    uint32_t behind = queue->count - 1 - index;
+    if (index < behind) {
+        for (uint32_t i = index; i > 0; i--)
+            *at(queue, i) = *at(queue, i - 1);
+        queue->first = (queue->first + 1) & (queue->capacity - 1);
+    } else {
+        for (uint32_t i = index; i + 1 < queue->count; i++)
+            *at(queue, i) = *at(queue, i + 1);
+    }
     queue->count--;
     uvhttp_websocket_message_unref(message);
 }
@@ -122,8 +133,11 @@ static void remove_at(struct uvh_ws_queue *queue, uint32_t index)
 void uvh_ws_queue_advance(struct uvh_ws_queue *queue, size_t bytes)
 {
     queue->bytes -= bytes;
-    while (queue->count > 0) {
-        size_t left = frame_of(at(queue, 0)).length - queue->sent;
+    while (queue->count > 0 && bytes > 0) {
+        const struct uvh_ws_queue_entry *entry = at(queue, 0);
+        size_t left = frame_of(entry).length - queue->sent;
+        if (queue->sent == 0 && entry->message->droppable) /* it has begun */
+            queue->droppable -= cost_of(entry);
         if (bytes < left) {
             queue->sent += bytes;
             return;
@@ -135,15 +149,23 @@ void uvh_ws_queue_advance(struct uvh_ws_queue *queue, size_t bytes)
     }
 }
 
+/* One that has not begun is not going to be sent. */
+static void uncount(struct uvh_ws_queue *queue, const struct uvh_ws_queue_entry *entry)
+{
+    queue->bytes -= cost_of(entry);
+    if (entry->message->droppable)
+        queue->droppable -= cost_of(entry);
+}
+
 static void drop_at(struct uvh_ws_queue *queue, uint32_t index)
 {
-    queue->bytes -= frame_of(at(queue, index)).length + UVH_WS_QUEUE_ENTRY;
+    uncount(queue, at(queue, index));
     remove_at(queue, index);
 }
 
 bool uvh_ws_queue_drop_oldest(struct uvh_ws_queue *queue)
 {
-    for (uint32_t i = queue->sent > 0 ? 1 : 0; i < queue->count; i++) {
+    for (uint32_t i = queue->sent > 0 ? 1 : 0; i < queue->count && queue->droppable > 0; i++) {
         if (at(queue, i)->message->droppable) {
             drop_at(queue, i);
             return true;
@@ -165,6 +187,15 @@ void uvh_ws_queue_drop_pong(struct uvh_ws_queue *queue)
 
 void uvh_ws_queue_drop_all(struct uvh_ws_queue *queue)
 {
-    while (uvh_ws_queue_drop_oldest(queue))
-        ;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct uvh_ws_queue_entry entry = *at(queue, i);
+        if (!entry.message->droppable || (i == 0 && queue->sent > 0)) {
+            *at(queue, kept++) = entry;
+        } else {
+            uncount(queue, &entry);
+            uvhttp_websocket_message_unref(entry.message);
+        }
+    }
+    queue->count = kept;
 }

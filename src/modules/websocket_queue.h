@@ -1,6 +1,6 @@
 /* What waits for a peer that does not read: messages in order, the first of which may have left in part.
  *
- * Always true: a queue holds a reference of each message; who pushes has looked at the limits. Called by websocket_send.c. */
+ * Always true: a queue holds a reference of each message; who pushes has looked at the limits; removing one moves the entries on its shorter side. Called by websocket_send.c. */
 #ifndef UVH_MODULES_WEBSOCKET_QUEUE_H
 #define UVH_MODULES_WEBSOCKET_QUEUE_H
 
@@ -10,7 +10,6 @@
 
 #include <uvhttp/types.h>
 
-#include "base/budget.h"
 #include "modules/websocket_message.h"
 
 /* What each costs beside its bytes, so that many empty messages are not free. */
@@ -23,23 +22,23 @@ struct uvh_ws_queue_entry {
 
 struct uvh_ws_queue {
     const uvhttp_allocator_t *allocator;
-    struct uvh_budget *budget;
+    struct uvh_ws_memory *memory;
     struct uvh_ws_queue_entry *entries; /* a ring */
     uint32_t capacity;                  /* a power of two */
     uint32_t first;
     uint32_t count;
-    size_t sent;  /* bytes of the first that have left */
-    size_t bytes; /* that wait, and UVH_WS_QUEUE_ENTRY for each message */
+    size_t sent;      /* bytes of the first that have left */
+    size_t bytes;     /* that wait, and UVH_WS_QUEUE_ENTRY for each message */
+    size_t droppable; /* of these, what uvh_ws_queue_drop_oldest can give */
 };
 
-/* Its ring is taken from the budget. NULL when that or memory ran out. */
-struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator, struct uvh_budget *budget);
+/* Its ring is in the budget of `memory`, which outlives it. NULL when that or memory ran out. */
+struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator, struct uvh_ws_memory *memory);
 /* Drops the references. NULL is fine. */
 void uvh_ws_queue_free(struct uvh_ws_queue *queue);
 
-/* Takes a reference; `sent` bytes of it have left already, which only an only one can have. UVHTTP_ENOMEM: nothing has changed. */
-int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message, bool compressed,
-                      size_t sent);
+/* Takes a reference, and has the message in its budget unless it is in that of another queue. UVHTTP_ENOMEM: it does not wait. */
+int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message, bool compressed);
 
 /* Areas of what waits first, up to `most` areas and about `limit` bytes. Returns how many. */
 size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *areas, size_t most, size_t limit);
@@ -53,7 +52,7 @@ bool uvh_ws_queue_drop_oldest(struct uvh_ws_queue *queue);
 /* Drops the pong that waits, unless it has begun. */
 void uvh_ws_queue_drop_pong(struct uvh_ws_queue *queue);
 
-/* Drops all that has not begun but control frames. */
+/* Drops all messages that may be dropped and have not begun. */
 void uvh_ws_queue_drop_all(struct uvh_ws_queue *queue);
 
 #endif

@@ -20,7 +20,7 @@ void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_asse
     *place = NULL;
     if (assembly == NULL)
         return;
-    uvh_budget_give(&endpoint->budget, assembly->capacity);
+    uvh_budget_give(&endpoint->memory->budget, assembly->capacity);
     uvh_free(endpoint->allocator, assembly->data);
     uvh_free(endpoint->allocator, assembly);
 }
@@ -37,11 +37,11 @@ static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **pl
         size_t capacity = assembly->capacity == 0 ? FIRST_ASSEMBLY : assembly->capacity;
         while (capacity - assembly->length < size)
             capacity *= 2;
-        if (!uvh_budget_take(&endpoint->budget, capacity - assembly->capacity))
+        if (!uvh_budget_take(&endpoint->memory->budget, capacity - assembly->capacity))
             return UVHTTP_EFULL;
         char *data_now = uvh_realloc(endpoint->allocator, assembly->data, capacity);
         if (data_now == NULL) {
-            uvh_budget_give(&endpoint->budget, capacity - assembly->capacity);
+            uvh_budget_give(&endpoint->memory->budget, capacity - assembly->capacity);
             return UVHTTP_ENOMEM;
         }
         assembly->data = data_now;

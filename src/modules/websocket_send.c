@@ -1,7 +1,7 @@
 /* Sending: a message goes to the stream at once, and to the queue when the socket does not take it.
  *
  * The stream copies what a socket leaves of one write, so no write is longer than SLICE, and nothing is written behind what was refused: what waits, waits
- * here, where it is a message that can be counted, dropped and shared. */
+ * in the connection's queue (websocket_waiting.c), where it is a message that can be counted, dropped and shared. */
 #include "modules/websocket.h"
 
 #include <string.h>
@@ -15,148 +15,22 @@
 
 enum {
     SLICE = UVH_WS_SCRATCH,
-    SMALL = 4096, /* of a client: what is masked on the stack */
+    SMALL = 4096,    /* of a client: what is masked on the stack */
+    LEAST_FRAME = 2, /* bytes */
 };
-
-/* ---- what waits ---- */
-
-size_t uvhttp_websocket_pending(const uvhttp_websocket_t *ws)
-{
-    if (ws->stream == NULL)
-        return 0;
-    return uvhttp_stream_pending(ws->stream) + (ws->queue == NULL ? 0 : ws->queue->bytes);
-}
-
-/* What the stream keeps is the endpoint's memory as well. False when there is none left for it; then the connection is gone. */
-static bool charge(struct uvhttp_websocket *ws)
-{
-    size_t blocked = ws->stream == NULL ? 0 : uvhttp_stream_blocked(ws->stream);
-    struct uvh_budget *budget = &ws->worker->endpoint->budget;
-    if (UVH_LIKELY(blocked == ws->charged))
-        return true;
-    if (blocked < ws->charged) {
-        uvh_budget_give(budget, ws->charged - blocked);
-    } else if (!uvh_budget_take(budget, blocked - ws->charged)) {
-        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "memory for what waits is used up");
-        uvhttp_stream_close(ws->stream);
-        return false;
-    }
-    ws->charged = blocked;
-    if (blocked > 0)
-        uvhttp_stream_await_drain(ws->stream); /* it is given back when that has left */
-    return true;
-}
-
-/* Whoever gets this is told by `drain`. */
-static int await_room(struct uvhttp_websocket *ws)
-{
-    if (!ws->full) {
-        ws->full = true;
-        uvhttp_stream_await_drain(ws->stream);
-    }
-    return UVHTTP_EFULL;
-}
-
-/* How a message that was taken is answered. */
-static int taken(struct uvhttp_websocket *ws)
-{
-    size_t waits = ws->queue != NULL ? ws->queue->bytes + ws->charged : ws->charged;
-    ws->active = true;
-    return UVH_LIKELY(waits <= ws->worker->endpoint->options.high_watermark) ? 0 : await_room(ws);
-}
-
-/* Makes room for `size` bytes as the endpoint's policy for slow peers has it. 0, UVHTTP_EFULL (not taken), UVHTTP_EGONE. */
-static int make_room(struct uvhttp_websocket *ws, size_t size, bool droppable)
-{
-    const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
-    struct uvh_ws_worker *worker = ws->worker;
-    size_t waits = ws->charged + (ws->queue == NULL ? 0 : ws->queue->bytes);
-    if (waits + size <= options->max_queue_size)
-        return 0;
-    if (options->slow == UVHTTP_WEBSOCKET_SLOW_CLOSE) {
-        uvh_counter_add(&worker->dropped, 1);
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "reads too slowly");
-        return UVHTTP_EGONE;
-    }
-    /* What would not fit beside what has left already makes nobody else's place free. */
-    bool fits = ws->charged + size <= options->max_queue_size;
-    while (options->slow == UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST && fits && ws->queue != NULL &&
-           ws->charged + ws->queue->bytes + size > options->max_queue_size &&
-           uvh_ws_queue_drop_oldest(ws->queue))
-        uvh_counter_add(&worker->dropped, 1);
-    if (ws->charged + (ws->queue == NULL ? 0 : ws->queue->bytes) + size <= options->max_queue_size)
-        return 0;
-    if (droppable)
-        uvh_counter_add(&worker->dropped, 1);
-    return await_room(ws);
-}
-
-static int push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message, bool compressed,
-                size_t sent)
-{
-    if (ws->queue == NULL && (ws->queue = uvh_ws_queue_new(ws->worker->endpoint->allocator,
-                                                           &ws->worker->endpoint->budget)) == NULL)
-        return UVHTTP_ENOMEM;
-    int err = uvh_ws_queue_push(ws->queue, message, compressed, sent);
-    if (err == 0)
-        uvhttp_stream_await_drain(ws->stream);
-    return err;
-}
-
-/* Gives the stream what waits, as far as it takes it. The connection may be gone afterwards. */
-static void pump(struct uvhttp_websocket *ws)
-{
-    uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS];
-    while (ws->queue != NULL && ws->queue->count > 0) {
-        size_t count = uvh_ws_queue_areas(ws->queue, areas, UVHTTP_STREAM_MAX_AREAS, SLICE), bytes = 0;
-        for (size_t i = 0; i < count; i++)
-            bytes += areas[i].length;
-        int err = uvhttp_stream_write_areas(ws->stream, areas, count);
-        if (err == UVHTTP_EFULL)
-            return;
-        if (err == UVHTTP_ENOMEM) { /* the next drain tries again */
-            uvhttp_stream_await_drain(ws->stream);
-            return;
-        }
-        if (err != 0 || ws->queue == NULL)
-            return;
-        uvh_ws_queue_advance(ws->queue, bytes);
-        if (!charge(ws))
-            return;
-    }
-    uvh_ws_queue_free(ws->queue);
-    ws->queue = NULL;
-    uvh_websocket_end_if_sent(ws);
-}
-
-void uvh_websocket_drained(struct uvhttp_websocket *ws)
-{
-    uvh_websocket_hold(ws);
-    if (charge(ws))
-        pump(ws);
-    const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
-    if (ws->full && ws->stream != NULL) {
-        if (uvhttp_websocket_pending(ws) > options->low_watermark) {
-            uvhttp_stream_await_drain(ws->stream);
-        } else {
-            ws->full = false;
-            if (options->events.drain != NULL && !ws->told)
-                options->events.drain(ws, options->arg);
-        }
-    }
-    uvh_websocket_let_go(ws);
-}
 
 /* ---- frames ---- */
 
 /* What a frame is to the limits of the queue. */
 enum frame_class {
-    DROPPABLE, /* a message */
-    PART,      /* of what the peer has to get, or would not understand what follows */
+    DROPPABLE, /* a message, also once it waits */
+    IN_WINDOW, /* a message to which later ones refer: once it was taken the peer has to get it */
+    PART,      /* of a message, which the peer has to get as well */
     CONTROL,   /* has room always */
 };
 
-/* Bytes that stand in two areas go to the stream, or a copy of what is left of them to the queue. */
+/* Bytes that stand in two areas go to the stream, or a copy of what is left of them to the queue. The rest of a frame that has begun is no matter for the limit of the queue but for the budget: so one for which
+ * nobody had to wait may be larger than that limit. */
 static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_slice_t payload,
                        enum frame_class class)
 {
@@ -175,25 +49,25 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
             if (err != 0)
                 break;
             sent += count + (sent == 0 ? head.length : 0);
-            if (!charge(ws))
+            if (!uvh_websocket_charge(ws))
                 return UVHTTP_EGONE;
         }
         if (UVH_LIKELY(sent == size))
             return 0;
     }
-    int err = sent > 0 || class == CONTROL ? 0 : make_room(ws, size, class == DROPPABLE);
+    int err = sent > 0 || class == CONTROL ? 0 : uvh_websocket_make_room(ws, size, class <= IN_WINDOW);
     if (err != 0)
         return err;
     size_t of_head = sent < head.length ? head.length - sent : 0;
     struct uvhttp_websocket_message *message =
-        uvh_websocket_message_of(ws->worker->endpoint, size - sent, class == DROPPABLE && sent == 0);
+        uvh_websocket_message_of(ws->worker->endpoint->memory, size - sent, class == DROPPABLE && sent == 0);
     if (message != NULL) {
         message->pong = class == CONTROL && (head.base[0] & 0x0f) == UVH_WS_PONG;
         memcpy(message->bytes, head.base + (head.length - of_head), of_head);
         memcpy(message->bytes + of_head, payload.base + (payload.length - (size - sent - of_head)),
                size - sent - of_head);
     }
-    err = message == NULL ? UVHTTP_ENOMEM : push(ws, message, false, 0);
+    err = message == NULL ? UVHTTP_ENOMEM : uvh_websocket_push(ws, message, false);
     uvhttp_websocket_message_unref(message);
     if (err != 0 && sent > 0) { /* the peer waits for the rest of a frame */
         uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no memory for the rest of a frame");
@@ -246,9 +120,7 @@ static int check_open(const struct uvhttp_websocket *ws, uvhttp_websocket_kind_t
 {
     if (!uvh_websocket_is_open(ws))
         return UVHTTP_EGONE;
-    if (ws->sending_pieces || (kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY))
-        return UVHTTP_EINVAL;
-    return kind == UVHTTP_WEBSOCKET_TEXT && !uvh_utf8_valid(data, size) ? UVHTTP_EINVAL : 0;
+    return ws->sending_pieces || !uvh_websocket_message_fits(kind, data, size) ? UVHTTP_EINVAL : 0;
 }
 
 /* The payload as it is sent: compressed in the worker's buffer, or as it was. */
@@ -284,8 +156,8 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
     int err = check_open(ws, kind, data, size);
     if (err != 0)
         return err;
-    if (ws->queue != NULL) { /* before the window moves on for a message that is not taken */
-        err = make_room(ws, size + UVH_WS_HEAD_MAX, true);
+    if (ws->queue != NULL) { /* what cannot be taken however small it becomes is not compressed */
+        err = uvh_websocket_make_room(ws, LEAST_FRAME, true);
         if (err != 0)
             return err;
     }
@@ -297,13 +169,13 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
         compress(ws, &frame, &data);
     uvh_websocket_hold(ws);
     bool in_window = frame.compressed && uvh_ws_deflate_dedicated(ws->deflate);
-    err = send_frame(ws, &frame, data, in_window ? PART : DROPPABLE);
+    err = send_frame(ws, &frame, data, in_window ? IN_WINDOW : DROPPABLE);
     if (err == 0) {
         uvh_counter_add(&worker->messages_sent, 1);
-        err = taken(ws);
+        err = uvh_websocket_taken(ws);
     } else if (frame.compressed && ws->stream != NULL) {
         /* The peer's window has not got what ours has. */
-        (void)uvh_ws_deflate_pass(ws->deflate, 0);
+        uvh_ws_deflate_forget(ws->deflate);
     }
     trim(&worker->out);
     uvh_websocket_let_go(ws);
@@ -338,7 +210,7 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
         ws->sent_utf8 = sent;
         if (last)
             uvh_counter_add(&worker->messages_sent, 1);
-        err = taken(ws);
+        err = uvh_websocket_taken(ws);
     } else if (err == UVHTTP_EFULL) { /* which would say that it was taken */
         err = UVHTTP_ENOMEM;
     }
@@ -349,36 +221,55 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
 /* ---- messages for many ---- */
 
 /* Whether the peer gets the compressed one. */
-static bool passes_compressed(struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
+static bool gets_compressed(const struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
 {
     return ws->deflate != NULL && message->compressed_size > 0 &&
-           uvh_ws_deflate_pass(ws->deflate, message->window_bits);
+           uvh_ws_deflate_understands(ws->deflate, message->window_bits);
+}
+
+/* The frame that goes out now. */
+static uvhttp_slice_t frame_for(struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
+{
+    bool compressed = gets_compressed(ws, message);
+    if (compressed)
+        uvh_ws_deflate_forget(ws->deflate);
+    return uvh_websocket_message_frame(message, compressed);
+}
+
+static size_t size_for(const struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
+{
+    return uvh_websocket_message_frame(message, gets_compressed(ws, message)).length;
 }
 
 /* To the end of the queue. */
 static int enqueue(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
+    bool compressed = gets_compressed(ws, message);
     /* Who has taken everything so far is not slow. */
     bool waits = ws->queue != NULL || uvhttp_stream_blocked(ws->stream) > 0;
-    int err = waits ? make_room(ws, message->plain_size, true) : 0;
-    return err != 0 ? err : push(ws, message, passes_compressed(ws, message), 0);
+    int err = waits ? uvh_websocket_make_room(ws, size_for(ws, message), true) : 0;
+    if (err == 0)
+        err = uvh_websocket_push(ws, message, compressed);
+    if (err == 0 && compressed)
+        uvh_ws_deflate_forget(ws->deflate);
+    return err;
 }
 
 /* A frame longer than a slice goes through the queue, which knows how far it has left. */
 static int send_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     int err = UVHTTP_EFULL;
-    if (ws->queue == NULL && message->plain_size <= SLICE && uvhttp_stream_blocked(ws->stream) == 0) {
-        uvhttp_slice_t frame = uvh_websocket_message_frame(message, passes_compressed(ws, message));
+    if (ws->queue == NULL && size_for(ws, message) <= SLICE && uvhttp_stream_blocked(ws->stream) == 0) {
+        uvhttp_slice_t frame = frame_for(ws, message);
         err = uvhttp_stream_write(ws->stream, frame.base, frame.length);
     }
     if (err == UVHTTP_EFULL) {
         err = enqueue(ws, message);
         if (err == 0)
-            pump(ws);
+            uvh_websocket_pump(ws);
         return err != 0 ? err : ws->stream == NULL ? UVHTTP_EGONE : 0;
     }
-    return err != 0 || charge(ws) ? err : UVHTTP_EGONE;
+    return err != 0 || uvh_websocket_charge(ws) ? err : UVHTTP_EGONE;
 }
 
 int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_websocket_message_t *message)
@@ -392,7 +283,7 @@ int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_websocket_messa
     int err = send_shared(ws, message);
     if (err == 0) {
         uvh_counter_add(&worker->messages_sent, 1);
-        err = taken(ws);
+        err = uvh_websocket_taken(ws);
     }
     uvh_websocket_let_go(ws);
     return err;
@@ -410,9 +301,8 @@ static size_t gather(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *co
         worker->scratch = uvh_alloc(worker->endpoint->allocator, UVH_WS_SCRATCH);
     copied = copied && worker->scratch != NULL;
     size_t most = copied || count < UVHTTP_STREAM_MAX_AREAS ? count : UVHTTP_STREAM_MAX_AREAS;
-    for (; several < most && bytes + messages[several]->plain_size <= SLICE; several++) {
-        uvhttp_slice_t frame =
-            uvh_websocket_message_frame(messages[several], passes_compressed(ws, messages[several]));
+    for (; several < most && bytes + size_for(ws, messages[several]) <= SLICE; several++) {
+        uvhttp_slice_t frame = frame_for(ws, messages[several]);
         if (copied)
             memcpy(worker->scratch + bytes, frame.base, frame.length);
         else
@@ -423,6 +313,14 @@ static size_t gather(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *co
         areas[0] = (uvhttp_slice_t){worker->scratch, bytes};
     *used = copied && several > 0 ? 1 : several;
     return several;
+}
+
+/* For want of memory it does not get messages of which nobody else is told. */
+static void miss(struct uvhttp_websocket *ws, size_t count)
+{
+    uvh_counter_add(&ws->worker->dropped, count);
+    if (ws->worker->endpoint->options.slow == UVHTTP_WEBSOCKET_SLOW_CLOSE)
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "memory for what waits is used up");
 }
 
 /* With one call of the system for all, when they fit into one. */
@@ -442,20 +340,20 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_messa
             several = 1;
             err = enqueue(ws, messages[i]);
             if (err == 0)
-                pump(ws);
-        } else if (err == 0 && !charge(ws)) {
+                uvh_websocket_pump(ws);
+        } else if (err == 0 && !uvh_websocket_charge(ws)) {
             break;
         }
         if (err == 0)
             uvh_counter_add(&worker->messages_sent, several);
         else if (err == UVHTTP_ENOMEM) /* for want of room they have been counted */
-            uvh_counter_add(&worker->dropped, several);
+            miss(ws, several);
         i += several;
     }
     if (i < count && uvh_websocket_is_open(ws)) /* in the middle of a streamed message */
         uvh_counter_add(&worker->dropped, count - i);
     if (ws->stream != NULL)
-        (void)taken(ws);
+        (void)uvh_websocket_taken(ws);
     uvh_websocket_let_go(ws);
 }
 

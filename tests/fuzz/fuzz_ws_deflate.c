@@ -117,8 +117,10 @@ static void send(struct side *from, struct side *to, const struct uvh_ws_deflate
     struct uvh_bytes out;
     uvh_bytes_init(&out, uvh_alloc_default(), size);
     int bits = many ? uvh_ws_deflate_for_many(settings, data, size, &out) : 0;
-    bool made = many ? bits != 0 && uvh_ws_deflate_pass(from->deflate, bits)
+    bool made = many ? bits != 0 && uvh_ws_deflate_understands(from->deflate, bits)
                      : uvh_ws_deflate_message(from->deflate, &from->worker, data, size, &out);
+    if (many && made)
+        uvh_ws_deflate_forget(from->deflate);
     if (made) {
         require(out.length < size);
         receive(to, &out, data, size, piece, room);
@@ -138,6 +140,7 @@ static void both_sides(unsigned how, const char *data, size_t size, size_t piece
         .max_ratio = SIZE_MAX,
         .memory_per_connection = 1 << 20,
         .budget = &budget,
+        .windows = &budget,
     };
     struct uvh_ws_deflate_wishes wishes;
     struct side sides[2] = {0};

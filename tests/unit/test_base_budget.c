@@ -28,6 +28,25 @@ static void the_limit_is_exact(void **state)
     assert_int_equal(budget.taken, 0);
 }
 
+static void a_part_has_its_own_limit_and_that_of_the_whole(void **state)
+{
+    (void)state;
+    struct uvh_budget whole = {.limit = 100};
+    struct uvh_budget part = {.limit = 60, .whole = &whole};
+    assert_false(uvh_budget_take(&part, 61));
+    assert_int_equal(whole.taken, 0); /* what was refused was not taken anywhere */
+    assert_true(uvh_budget_take(&part, 50));
+    assert_int_equal(whole.taken, 50);
+    assert_true(uvh_budget_take(&whole, 45));
+    assert_false(uvh_budget_take(&part, 6)); /* the part has it, the whole has not */
+    assert_int_equal(part.taken, 50);
+    assert_int_equal(whole.taken, 95);
+    assert_true(uvh_budget_take(&part, 5));
+    uvh_budget_give(&part, 55);
+    assert_int_equal(part.taken, 0);
+    assert_int_equal(whole.taken, 45);
+}
+
 enum { THREADS = 4, ROUNDS = 1000000, LIMIT = 10 };
 
 struct shared {
@@ -75,6 +94,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_limit_is_exact),
+        cmocka_unit_test(a_part_has_its_own_limit_and_that_of_the_whole),
         cmocka_unit_test(threads_never_have_more_than_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,6 +320,35 @@ static void test_messages_for_many(void **)
     kept.reset();
 }
 
+/* A server's handlers go behind its endpoints, and with them what they have captured. */
+struct Last {
+    std::shared_ptr<std::optional<WebSocketMessage>> last;
+    void message(WebSocket ws, std::string_view data) { last->emplace(ws.endpoint(), data); }
+};
+
+static void test_messages_that_handlers_keep(void **)
+{
+    std::optional<WebSocketMessage> longer;
+    {
+        Talk talk;
+        auto last = std::make_shared<std::optional<WebSocketMessage>>();
+        talk.server->webSocket("/last", Last{last});
+        const std::weak_ptr<std::optional<WebSocketMessage>> seen = last;
+        last.reset();
+        talk.listen();
+        talk.shake("/last");
+        talk.send(frame(TEXT, "state"));
+        talk.until([&] { return seen.lock()->has_value(); });
+        longer = *seen.lock();
+        assert_true(bool(*longer));
+        talk.end();
+        assert_true(seen.expired());
+    }
+    const WebSocketMessage copy = *longer;
+    longer.reset();
+    assert_true(bool(copy));
+}
+
 static void test_clients(void **)
 {
     Talk talk;
@@ -466,6 +495,7 @@ int main()
         cmocka_unit_test(test_an_object_for_each),
         cmocka_unit_test(test_a_message_allocates_nothing),
         cmocka_unit_test(test_messages_for_many),
+        cmocka_unit_test(test_messages_that_handlers_keep),
         cmocka_unit_test(test_clients),
         cmocka_unit_test(test_topics),
         cmocka_unit_test(test_the_first_failure_stays),

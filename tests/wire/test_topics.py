@@ -187,6 +187,21 @@ def test_a_slow_consumer_holds_up_nobody(start, slow, others):
         assert lazy.get() == text
 
 
+def test_slow_consumers_on_all_workers_wait_for_the_same_bytes(start):
+    """What waits is in the endpoint's memory once, whoever was the first to wait for it, and is given back by the last."""
+    server = start(2, slow=1, max_queue=500_000)
+    asking = server.join()
+    lazy = [server.join("room", receive_buffer=4096) for _ in range(8)]
+    assert len({member.worker() for member in lazy}) == 2
+    for _ in range(300):
+        server.publish("room", "x" * 10_000, times=10)
+    eventually(lambda: int(asking.ask("memory").split()[0]) > 300_000, "they wait")
+    assert int(asking.ask("memory").split()[0]) < 4 * 500_000
+    for member in lazy:
+        member.leave()
+    eventually(lambda: asking.ask("memory") == "0 memory", "nothing waits any more")
+
+
 def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
     """Members that are dropped during a flush publish in `close`, to others that wait in the same flush or are dropped themselves."""
     server = start(1, slow=0, max_queue=20000)
@@ -201,12 +216,20 @@ def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
     assert server.count("room") == 0
 
 
-def test_compressed_and_plain_members_get_the_same(start):
-    server = start(2, compress=1)
-    plain = [server.join("room") for _ in range(4)]
-    server.publish("room", "again " * 50)
-    for member in plain:
-        assert member.get() == "again " * 50
+@pytest.mark.parametrize("compress", [1, 2], ids=["shared", "dedicated"])
+@pytest.mark.parametrize("plain_first", [True, False])
+def test_compressed_and_plain_members_get_the_same(start, compress, plain_first):
+    server = start(2, compress=compress)
+    members = [server.join("room", compress=(i % 2 == 0) != plain_first) for i in range(8)]
+    for i in range(3):
+        text = f"{i} again " * 50
+        server.publish("room", text)
+        for member in members:
+            assert member.get() == text
+            assert member.was_compressed == member.compresses
+        for member in members:  # one of its own between them, which may refer to those of its own only
+            member.subscribe(f"{i}" + "again" * 30)
+            assert member.was_compressed == member.compresses
 
 
 def test_stopping_with_messages_on_their_way(server):

@@ -2,7 +2,7 @@
  * on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. The environment sets the rest: UVHTTP_SLOW, UVHTTP_MAX_QUEUE, UVHTTP_MAX_SUBSCRIPTIONS,
  * UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"), and for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE.
  *
- * Commands: "sub P", "unsub P", "pub T TEXT", "many T N" (N messages "0", "1", ...), "count P", "worker", "kick T" (publishes "bye", and then all who are here unsubscribe), "bin T TEXT". All but pub, many and bin are answered. */
+ * Commands: "sub P", "unsub P", "pub T TEXT", "many T N" (N messages "0", "1", ...), "count P", "worker", "memory" (of the endpoint), "kick T" (publishes "bye", and then all who are here unsubscribe), "bin T TEXT". All but pub, many and bin are answered. */
 #include <uvhttp.h>
 #include <uvhttp/topics.h>
 #include <uvhttp/websocket.h>
@@ -100,6 +100,11 @@ static void obey(uvhttp_websocket_t *ws, const char *verb, const char *topic, co
         answer(ws, topic, 0);
     } else if (strcmp(verb, "count") == 0) {
         (void)snprintf(text, sizeof text, "%zu %s", uvhttp_topics_count(topics, topic), topic);
+        (void)uvhttp_websocket_send_text(ws, text);
+    } else if (strcmp(verb, "memory") == 0) {
+        uvhttp_websocket_stats_t stats;
+        uvhttp_websocket_read_stats(uvhttp_websocket_endpoint_of(ws), &stats);
+        (void)snprintf(text, sizeof text, "%llu memory", (unsigned long long)stats.memory);
         (void)uvhttp_websocket_send_text(ws, text);
     } else if (strcmp(verb, "worker") == 0) {
         (void)snprintf(text, sizeof text, "%zu worker", uvhttp_websocket_worker(ws));

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import tempfile
 import urllib.parse
+import zlib
 
 import raw
 from wire_server import SAFETY_TIMEOUT, built, eventually
@@ -31,8 +32,8 @@ class TopicsServer:
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace")
 
-    def join(self, *patterns, receive_buffer=None):
-        member = Member(self.port, receive_buffer)
+    def join(self, *patterns, receive_buffer=None, compress=False):
+        member = Member(self.port, receive_buffer, compress=compress)
         self.members.append(member)
         for pattern in patterns:
             member.subscribe(pattern)
@@ -71,20 +72,26 @@ class TopicsServer:
 class Member:
     """A client, and what it has got and nobody has looked at."""
 
-    def __init__(self, port, receive_buffer=None, target="/ws"):
+    def __init__(self, port, receive_buffer=None, target="/ws", compress=False):
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(SAFETY_TIMEOUT)
         self.socket.connect(("127.0.0.1", port))
         key = base64.b64encode(os.urandom(16)).decode()
+        offer = "Sec-WebSocket-Extensions: permessage-deflate\r\n" if compress else ""
         self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
+                            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{offer}\r\n".encode())
         self.bytes = b""
         while b"\r\n\r\n" not in self.bytes:
             self.more()
         head, self.bytes = self.bytes.split(b"\r\n\r\n", 1)
         assert b" 101 " in head.split(b"\r\n")[0], head
+        self.compresses = b"permessage-deflate" in head
+        assert self.compresses == compress, head
+        self.forgets = b"server_no_context_takeover" in head
+        self.inflater = None
+        self.was_compressed = False  # the last message
 
     def more(self):
         new = self.socket.recv(1 << 16)
@@ -111,9 +118,16 @@ class Member:
                     length = struct.unpack(form, self.bytes[2:at])[0] if len(self.bytes) >= at else 1 << 60
                 if len(self.bytes) >= at + length:
                     opcode, data = self.bytes[0] & 15, self.bytes[at:at + length]
+                    self.was_compressed = bool(self.bytes[0] & 0x40)
                     self.bytes = self.bytes[at + length:]
-                    return opcode, data
+                    return opcode, self.expand(data) if self.was_compressed else data
             self.more()
+
+    def expand(self, data):
+        assert self.compresses, "RSV1 without an extension"
+        if self.inflater is None or self.forgets:
+            self.inflater = zlib.decompressobj(-15)
+        return self.inflater.decompress(data + b"\0\0\xff\xff")
 
     def get(self):
         """The next message: a text, or bytes."""
