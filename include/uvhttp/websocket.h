@@ -111,13 +111,15 @@ typedef struct uvhttp_websocket_options {
 
     /* Limits, of what a peer may send. What is above them closes with TOO_BIG or, the rate, POLICY_VIOLATION. */
     size_t max_message_size; /* bytes, expanded; 0: 1 MiB */
-    size_t max_frame_size;   /* bytes of one frame's payload; 0: max_message_size */
+    size_t max_frame_size;   /* bytes of one frame's payload, as it was sent; 0: max_message_size */
     size_t max_fragments;    /* frames of one message; 0: 1,024, or one for each KiB of max_message_size */
     size_t max_message_rate; /* messages and control frames per second, as many again in a burst; 0: any */
 
     /* Sending: what waits because the peer does not read. */
-    size_t high_watermark; /* bytes from which uvhttp_websocket_send says UVHTTP_EFULL; 0: 64 KiB */
-    size_t low_watermark;  /* bytes at which `drain` tells; 0: a quarter of high_watermark */
+    size_t
+        high_watermark; /* bytes from which uvhttp_websocket_send says UVHTTP_EFULL, at most max_queue_size; 0: 64 KiB, or max_queue_size if that is less */
+    size_t
+        low_watermark; /* bytes at which `drain` tells, at most high_watermark; 0: a quarter of high_watermark */
     size_t max_queue_size; /* bytes; 0: 1 MiB. See `slow` */
     uvhttp_websocket_slow_t slow;
 
@@ -135,22 +137,27 @@ typedef struct uvhttp_websocket_options {
         max_ratio; /* bytes a message may be expanded to for each of its own, once it has more than 1 MiB; 0: 200 */
 
     /* Memory, bytes: for windows, messages that have come in part, and messages that wait. */
-    size_t memory_per_connection; /* for windows; 0: 64 KiB */
     size_t
-        memory; /* of all connections together, on all workers; 0: 64 MiB. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
+        memory_per_connection; /* for windows; 0: 64 KiB. With DEDICATED at least what those of 9 bits take, 18,016 */
+    size_t
+        memory; /* of all connections together, on all workers, at least max_message_size; 0: 64 MiB. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the server */
 } uvhttp_websocket_options_t;
 
 /* ---- Endpoints ---- */
 
-/* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names option and
- * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece), UVHTTP_ENOMEM. */
+/* Looks at options: 0, or with a NUL-terminated message of at most `size` bytes that names option, value and what is allowed (`message` may be NULL with 0) UVHTTP_ECONFIG, or
+ * UVHTTP_EINVAL (both or neither of message and piece). Any thread. */
+UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
+                                         size_t size);
+
+/* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: those of uvhttp_websocket_check, with its message, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options, char *message,
                                                 size_t size);
 
-/* An endpoint and a route that leads to it. Errors: those of uvhttp_websocket_endpoint_new, whose message goes to the log, and of uvhttp_router_add. */
+/* An endpoint and a route that leads to it. Errors: those of uvhttp_websocket_endpoint_new, whose message goes to the log (uvhttp_websocket_check tells it to you), and of uvhttp_router_add. */
 UVHTTP_EXPORT int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
                                          const uvhttp_websocket_options_t *options);
 

@@ -47,7 +47,7 @@ using WebSocketStats = uvhttp_websocket_stats_t;
 struct WebSocketOptions {
     std::span<const char *const> protocols = {}; /* the best first */
     bool protocolRequired = false;
-    std::span<const char *const> origins = {}; /* left out: any */
+    std::span<const char *const> origins = {}; /* left out, or empty: any */
     std::size_t maxMessageSize = 0;
     std::size_t maxFrameSize = 0;
     std::size_t maxFragments = 0;

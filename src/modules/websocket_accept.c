@@ -299,10 +299,13 @@ int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules, struct uv
                 "allowed are names of letters, digits and !#$%&'*+-.^_`|~, each a string of the list, once");
     }
     for (size_t i = 0; origins[i] != NULL; i++) {
-        if (!uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
+        /* A host may be called "*" as far as the syntax goes, but no browser says so. */
+        if (strchr(origins[i], '*') != NULL ||
+            !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
             return uvh_option_text_refuse(
                 message, "origins", origins[i],
-                "allowed are scheme://host[:port] without a slash at the end, and \"null\"");
+                "allowed are scheme://host[:port] without '*' and without a slash at the end, and \"null\"; "
+                "for any origin leave the list NULL");
     }
     return 0;
 }

@@ -33,6 +33,11 @@ static size_t or_default(size_t value, size_t standard)
     return value != 0 ? value : standard;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- options ---- */
 
 static int check_or_never(const char *name, int seconds, char *message, size_t size)
@@ -50,7 +55,8 @@ static struct uvh_ws_accept_rules rules_of(const uvhttp_websocket_options_t *opt
                                         .origins = options->origins};
 }
 
-static int check(const uvhttp_websocket_options_t *options, char *message, size_t size)
+/* Each option by itself. */
+static int check_ranges(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     const size_t most = (size_t)1 << 30;
     const struct uvh_option_range ranges[] = {
@@ -80,8 +86,7 @@ static int check(const uvhttp_websocket_options_t *options, char *message, size_
         snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;
     }
-    const struct uvh_ws_accept_rules rules = rules_of(options);
-    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
+    return err;
 }
 
 static void put_defaults(uvhttp_websocket_options_t *options)
@@ -92,9 +97,9 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     size_t fragments = options->max_message_size / DEFAULT_FRAGMENT;
     options->max_fragments =
         or_default(options->max_fragments, fragments > DEFAULT_FRAGMENTS ? fragments : DEFAULT_FRAGMENTS);
-    options->high_watermark = or_default(options->high_watermark, 64 * KIB);
-    options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
     options->max_queue_size = or_default(options->max_queue_size, MIB);
+    options->high_watermark = or_default(options->high_watermark, smaller(64 * KIB, options->max_queue_size));
+    options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
     options->ping_interval = options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
     options->close_timeout = options->close_timeout == 0 ? DEFAULT_CLOSE_SECONDS : options->close_timeout;
     options->compression_min_size = or_default(options->compression_min_size, DEFAULT_MIN_SIZE);
@@ -102,6 +107,39 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     options->max_ratio = or_default(options->max_ratio, DEFAULT_RATIO);
     options->memory_per_connection = or_default(options->memory_per_connection, 64 * KIB);
     options->memory = or_default(options->memory, 64 * (size_t)MIB);
+}
+
+/* What options say together, with the defaults put in: what one of them promises, another must not make impossible. max_frame_size may be more than max_message_size: a
+ * frame is measured as it was sent, and compressing makes some messages longer. */
+static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
+    const struct uvh_option_range ranges[] = {
+        {"low_watermark",         options->low_watermark,         0,                                      options->high_watermark, "bytes (high_watermark)"   },
+        {"high_watermark",        options->high_watermark,        0,                                      options->max_queue_size, "bytes (max_queue_size)"   },
+        {"memory",                options->memory,                options->max_message_size,              SIZE_MAX,                "bytes (max_message_size)" },
+        {"memory_per_connection", options->memory_per_connection, dedicated ? uvh_ws_deflate_least() : 0,
+         SIZE_MAX,                                                                                                                 "bytes (windows of 9 bits)"},
+    };
+    return uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+}
+
+int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    uvhttp_websocket_options_t complete;
+    char unread[1];
+    if (message == NULL) {
+        message = unread;
+        size = sizeof(unread);
+    }
+    int err = check_ranges(options, message, size);
+    if (err != 0)
+        return err;
+    complete = *options;
+    put_defaults(&complete);
+    const struct uvh_ws_accept_rules rules = rules_of(options);
+    err = check_together(&complete, message, size);
+    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
 }
 
 static const char *const *copy_list(struct uvh_owned *owned, const char *const *list, bool *failed)
@@ -179,11 +217,10 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
 int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
                                   const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
-    char unread[1];
     *out = NULL;
     if (server == NULL)
         return UVHTTP_ENOMEM;
-    int err = check(options, message == NULL ? unread : message, message == NULL ? sizeof(unread) : size);
+    int err = uvhttp_websocket_check(options, message, size);
     if (err != 0)
         return err;
     const uvhttp_allocator_t *allocator =

@@ -393,7 +393,7 @@ static const struct {
     {"/ws/small-deflate",
      {EVENTS, .max_message_size = 100000, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}                      },
     {"/ws/ratio",             {EVENTS, .max_message_size = BIG, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
-    {"/ws/budget",            {EVENTS, .max_message_size = BIG, .memory = 100000}                               },
+    {"/ws/budget",            {EVENTS, .max_message_size = 100000, .memory = 100000}                            },
     {"/ws/rate",              {EVENTS, .max_message_rate = 5}                                                   },
     {"/ws/defaults",          {EVENTS}                                                                          },
     {"/ws/pinging",           {EVENTS, .ping_interval = 1}                                                      },
