@@ -102,9 +102,9 @@ typedef struct uvhttp_websocket_options {
     bool
         protocol_required; /* a client that offers none of them gets 400; otherwise the connection has none */
     const char *const *
-        origins; /* "https://example.org", NULL behind the last: a browser of another origin gets 403; clients that are no browsers send none and pass. NULL: any */
-    /* Says whether a client may come in, and gives the connection its data (uvhttp_websocket_data). 0: it may, UVHTTP_DECLINED: it gets 403, other negative
-     * codes: 500, unless it has been answered with uvhttp_request_response. NULL: all may. */
+        origins; /* "https://example.org", NULL behind the last: a browser of another origin gets 403; clients that are no browsers send none and pass. Each stands for itself, there are no patterns. NULL: any; an empty list: no browser */
+    /* Says whether a client may come in, and gives the connection its data (uvhttp_websocket_data). 0: it may, UVHTTP_DECLINED: it gets 403, negative
+     * codes: 503 for UVHTTP_ENOMEM and UVHTTP_ESTOPPED, otherwise 500. Or it answers with uvhttp_request_response itself, 401 for example, and returns 0 or UVHTTP_DECLINED. NULL: all may. */
     int (*admit)(uvhttp_request_t *request, void **data, void *arg);
     /* Frees the connection's data: once, behind `close`, or when the handshake fails in spite of admit. NULL: nothing. */
     void (*release)(void *data);
@@ -161,7 +161,7 @@ UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **en
 UVHTTP_EXPORT int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
                                          const uvhttp_websocket_options_t *options);
 
-/* A handler (of a uvhttp_route_t with .method "GET" and .upgrade "websocket", so that others get 426): does the handshake. `endpoint` is the endpoint. */
+/* A handler (of a uvhttp_route_t with .method "GET"): does the handshake. A request that is none gets 426 with what would be one, a malformed one 400. `endpoint` is the endpoint. */
 UVHTTP_EXPORT int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                   void *endpoint);
 

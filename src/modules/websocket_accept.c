@@ -106,10 +106,13 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
 {
     char text[SHOWN_SIZE];
     const char *method = uvhttp_request_method_name(request);
-    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET)
+    bool offered = uvhttp_request_offers_upgrade(request, "websocket");
+    /* A HEAD that offers nothing is told what a GET like it would be. */
+    bool asks = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
+    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !asks)
         return refuse(refusal, 405, "The method is %s; a WebSocket is opened with GET.\n",
                       shown((uvhttp_slice_t){method, strlen(method)}, text));
-    if (uvhttp_request_offers_upgrade(request, "websocket"))
+    if (offered)
         return 0;
     if (uvhttp_request_http_minor(request) < 1)
         return refuse(refusal, 426, "The request is of HTTP/1.0; a WebSocket is opened by HTTP/1.1.\n");

@@ -260,12 +260,12 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
         uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s", pattern, message);
     if (err != 0)
         return err;
+    /* Without .upgrade: what is no handshake is answered by the handler, which says what one is. */
     return uvhttp_router_add(uvhttp_server_router(server),
                              &(uvhttp_route_t){.method = "GET",
                                                .pattern = pattern,
                                                .handler = uvhttp_websocket_handle_request,
-                                               .arg = endpoint,
-                                               .upgrade = "websocket"});
+                                               .arg = endpoint});
 }
 
 /* ---- requests ---- */
@@ -333,7 +333,7 @@ int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_respon
     return err != 0 ? err : upgrade(endpoint, response, &accepted, data, ws);
 }
 
-/* What `admit` did not answer itself. */
+/* What `admit` did not answer itself. Who has answered may return 0 as well. */
 static int refuse(uvhttp_response_t *response, int err)
 {
     if (err < 0 || !uvhttp_response_open(response))
@@ -351,7 +351,9 @@ int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t
     int err = agree(endpoint, request, &accepted, &refusal);
     if (err != 0)
         return uvh_ws_accept_refuse(response, &refusal);
-    if (options->admit != NULL && (err = options->admit(request, &data, options->arg)) != 0) {
+    if (options->admit != NULL)
+        err = options->admit(request, &data, options->arg);
+    if (err != 0 || !uvhttp_response_open(response)) {
         uvh_budget_give(&endpoint->budget, accepted.reserved);
         err = refuse(response, err);
     } else {

@@ -284,9 +284,11 @@ static int admit(uvhttp_request_t *req, void **data, void *arg)
         return UVHTTP_DECLINED;
     if (strcmp(user, "broken") == 0)
         return UVHTTP_EINVAL;
-    if (strcmp(user, "answered") == 0) {
+    if (strcmp(user, "crowded") == 0)
+        return UVHTTP_ENOMEM;
+    if (strncmp(user, "answered", 8) == 0) {
         (void)uvhttp_response_send_status(uvhttp_request_response(req), 401);
-        return UVHTTP_DECLINED;
+        return user[8] == '\0' ? UVHTTP_DECLINED : 0;
     }
     *data = malloc(strlen(user) + 1);
     if (*data == NULL)
@@ -420,8 +422,7 @@ static int add_endpoint(uvhttp_server_t *server, const char *path, const uvhttp_
     err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                       .pattern = path,
                                                       .handler = uvhttp_websocket_handle_request,
-                                                      .arg = endpoint,
-                                                      .upgrade = "websocket"});
+                                                      .arg = endpoint});
     if (err == 0)
         err = uvhttp_server_route(server, "GET", state_path, tell_state, endpoint);
     if (err == 0 && strcmp(path, "/ws/echo") == 0)
