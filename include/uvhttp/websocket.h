@@ -192,8 +192,8 @@ UVHTTP_EXPORT int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket
                                         const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text);
 
-/* A message in pieces, for which nobody knows the length: each is a frame, sent as it is. The first says the kind, and until the one with `last` no other message can be sent. Errors: UVHTTP_EFULL (it was taken, and
- * more than high_watermark bytes wait now), UVHTTP_ENOMEM (it was not taken: memory, or max_queue_size and `slow` is not CLOSE), UVHTTP_EINVAL, UVHTTP_EGONE. */
+/* A message in pieces, for which nobody knows the length: each is a frame, sent as it is. The first says the kind, which is that of the others too, and until the one with `last` no other message can be sent. Errors: UVHTTP_EFULL (it was taken, and
+ * more than high_watermark bytes wait now), UVHTTP_ENOMEM (it was not taken: memory, or max_queue_size and `slow` is not CLOSE), UVHTTP_EINVAL (another kind than the first; a text that is no UTF-8), UVHTTP_EGONE. */
 UVHTTP_EXPORT int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                               const void *data, size_t size, bool last);
 
@@ -214,7 +214,8 @@ UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data
  * close_timeout. Messages that still come are told. Errors: UVHTTP_EINVAL, UVHTTP_EGONE (it is closing). `close` may run before this returns. */
 UVHTTP_EXPORT int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *reason);
 
-/* Ends it at once: what waits is lost, the peer sees the connection break. `close` has run when this returns. */
+/* Ends it at once: what waits is lost, the peer sees the connection break. `close` has run when this returns. In `open` the answer to the handshake may be lost as well: to say no to somebody,
+ * close, or better do so in `admit`. */
 UVHTTP_EXPORT void uvhttp_websocket_abort(uvhttp_websocket_t *ws);
 
 /* Stops reading, so that the peer's sending comes to a halt, and goes on. */

@@ -133,6 +133,8 @@ static void order_pieces(uvhttp_websocket_t *ws, const char *words)
     (void)words;
     (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
     remember(uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "no", 2));
+    if (uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, "no", 2, false) != UVHTTP_EINVAL)
+        abort();
     (void)uvhttp_websocket_ping(ws, "between", 7);
     (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "two ", 4, false);
     (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
