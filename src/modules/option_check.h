@@ -8,7 +8,7 @@
 
 struct uvh_option_range {
     const char *name;
-    size_t value; /* a negative number, converted, is told as that */
+    size_t value;
     size_t least;
     size_t most; /* SIZE_MAX: any */
     const char *unit;

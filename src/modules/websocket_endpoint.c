@@ -55,33 +55,49 @@ static struct uvh_ws_accept_rules rules_of(const uvhttp_websocket_options_t *opt
                                         .origins = options->origins};
 }
 
+static int check_numbers(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    const struct {
+        const char *name;
+        int value, least, most;
+        const char *unit;
+    } ranges[] = {
+        {"slow",              (int)options->slow,                                           0, 2,            "(a policy)"},
+        {"close_timeout",     options->close_timeout,                                       0, MOST_SECONDS, "seconds"   },
+        {"compression",       (int)options->compression,                                    0, 2,            "(a kind)"  },
+        {"compression_level", options->compression_level,                                   0, 9,            "(zlib's)"  },
+        {"window_bits",       options->window_bits == 0 ? MOST_BITS : options->window_bits, 9, MOST_BITS,    "bits"      },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(ranges); i++) {
+        if (ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)
+            continue;
+        snprintf(message, size, "%s is %d; allowed are %d to %d %s", ranges[i].name, ranges[i].value,
+                 ranges[i].least, ranges[i].most, ranges[i].unit);
+        return UVHTTP_ECONFIG;
+    }
+    int err = check_or_never("ping_interval", options->ping_interval, message, size);
+    return err != 0 ? err : check_or_never("idle_timeout", options->idle_timeout, message, size);
+}
+
 /* Each option by itself. */
 static int check_ranges(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     const size_t most = (size_t)1 << 30;
     const struct uvh_option_range ranges[] = {
-        {"max_message_size",      options->max_message_size,                                            0, most,         "bytes"              },
-        {"max_frame_size",        options->max_frame_size,                                              0, most,         "bytes"              },
-        {"max_fragments",         options->max_fragments,                                               0, 1u << 30,     "frames"             },
-        {"max_message_rate",      options->max_message_rate,                                            0, 1000000,      "messages per second"},
-        {"high_watermark",        options->high_watermark,                                              0, most,         "bytes"              },
-        {"low_watermark",         options->low_watermark,                                               0, most,         "bytes"              },
-        {"max_queue_size",        options->max_queue_size,                                              0, most,         "bytes"              },
-        {"slow",                  (size_t)options->slow,                                                0, 2,            "(a policy)"         },
-        {"close_timeout",         (size_t)options->close_timeout,                                       0, MOST_SECONDS, "seconds"            },
-        {"compression",           (size_t)options->compression,                                         0, 2,            "(a kind)"           },
-        {"compression_level",     (size_t)options->compression_level,                                   0, 9,            "(zlib's)"           },
-        {"compression_min_size",  options->compression_min_size,                                        0, most,         "bytes"              },
-        {"window_bits",           options->window_bits == 0 ? MOST_BITS : (size_t)options->window_bits, 9, MOST_BITS,
-         "bits"                                                                                                                               },
-        {"max_ratio",             options->max_ratio,                                                   0, 1u << 20,     "times"              },
-        {"memory_per_connection", options->memory_per_connection,                                       0, most,         "bytes"              },
+        {"max_message_size",      options->max_message_size,      0, most,     "bytes"              },
+        {"max_frame_size",        options->max_frame_size,        0, most,     "bytes"              },
+        {"max_fragments",         options->max_fragments,         0, 1u << 30, "frames"             },
+        {"max_message_rate",      options->max_message_rate,      0, 1000000,  "messages per second"},
+        {"high_watermark",        options->high_watermark,        0, most,     "bytes"              },
+        {"low_watermark",         options->low_watermark,         0, most,     "bytes"              },
+        {"max_queue_size",        options->max_queue_size,        0, most,     "bytes"              },
+        {"compression_min_size",  options->compression_min_size,  0, most,     "bytes"              },
+        {"max_ratio",             options->max_ratio,             0, 1u << 20, "times"              },
+        {"memory_per_connection", options->memory_per_connection, 0, most,     "bytes"              },
     };
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
     if (err == 0)
-        err = check_or_never("ping_interval", options->ping_interval, message, size);
-    if (err == 0)
-        err = check_or_never("idle_timeout", options->idle_timeout, message, size);
+        err = check_numbers(options, message, size);
     if (err == 0 && (options->events.message == NULL) == (options->events.piece == NULL)) {
         snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;

@@ -47,7 +47,8 @@ static void negative_numbers_are_told_as_they_are(void **state)
     EXPECT("close_timeout is -1; allowed are 0 to 86400 seconds", .close_timeout = -1);
     EXPECT("compression_level is -2147483648; allowed are 0 to 9 (zlib's)", .compression_level = INT32_MIN);
     EXPECT("window_bits is -9; allowed are 9 to 15 bits", .window_bits = -9);
-    EXPECT("max_queue_size is -5; allowed are 0 to 1073741824 bytes", .max_queue_size = (size_t)-5);
+    EXPECT("compression is -1; allowed are 0 to 2 (a kind)",
+           .compression = (uvhttp_websocket_compression_t)-1);
 }
 
 static void what_one_promises_another_keeps(void **state)
