@@ -9,7 +9,7 @@
  * idle       each connection has one message echoed, and does nothing any more.
  * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no answer that is not compressed.
  *
- * Prints one line of JSON for a run: messages, faults and percentiles of the latency. With --commands it prints a line when all connections are
+ * Prints one line of JSON for a run: messages, bytes received, faults and percentiles of the latency. With --commands it prints a line when all connections are
  * open and have been answered once, and then takes lines: `run SECONDS`, `open` (how many connections still are). It ends with its input, and in any case
  * after ten minutes without a command.
  *
@@ -66,7 +66,7 @@ static struct {
 
 /* Of one run. A fault of a connection ends it. */
 static struct {
-    uint64_t messages, published, wrong, missing, closed, protocol, uncompressed;
+    uint64_t messages, published, received, wrong, missing, closed, protocol, uncompressed;
 } result;
 
 static struct sample *samples;
@@ -508,10 +508,12 @@ static void serve(struct client *client, uint32_t events)
     if (client->fd < 0 || (events & ~(uint32_t)EPOLLOUT) == 0)
         return;
     ssize_t size = recv(client->fd, input, sizeof(input), MSG_DONTWAIT);
-    if (size > 0)
+    if (size > 0) {
+        result.received += (uint64_t)size;
         take(client, input, (size_t)size);
-    else if (size == 0 || errno != EAGAIN)
+    } else if (size == 0 || errno != EAGAIN) {
         give_up(client, &result.closed, "the server closed it");
+    }
 }
 
 static void run(double seconds)
@@ -543,12 +545,13 @@ static void run(double seconds)
     waiting = 0;
     uint64_t errors = result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
     printf(
-        "{\"messages\": %llu, \"published\": %llu, \"duration_us\": %llu, \"errors\": %llu, \"wrong\": %llu, "
+        "{\"messages\": %llu, \"published\": %llu, \"received\": %llu, \"duration_us\": %llu, \"errors\": "
+        "%llu, \"wrong\": %llu, "
         "\"missing\": %llu, \"closed\": %llu, \"protocol\": %llu, \"uncompressed\": %llu, \"fault\": \"%s\", "
         "\"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
         (unsigned long long)result.messages, (unsigned long long)result.published,
-        (unsigned long long)(now - begin) / 1000, (unsigned long long)errors,
-        (unsigned long long)result.wrong, (unsigned long long)result.missing,
+        (unsigned long long)result.received, (unsigned long long)(now - begin) / 1000,
+        (unsigned long long)errors, (unsigned long long)result.wrong, (unsigned long long)result.missing,
         (unsigned long long)result.closed, (unsigned long long)result.protocol,
         (unsigned long long)result.uncompressed, last_fault, percentile_us(0.5), percentile_us(0.9),
         percentile_us(0.99), (double)latency_max / 1000);

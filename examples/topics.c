@@ -13,14 +13,16 @@
 
 static uvhttp_topics_t *topics;
 
-/* The topic of a room, to be freed. NULL for names with a meaning in patterns: "room/#" would be all rooms. */
+enum { TOPIC = 255 }; /* max_topic_size of uvhttp_topics_options_t */
+
+/* The topic of a room, to be freed. NULL for names that are too long for one, and for those with a meaning in patterns: "room/#" would be all rooms. */
 static char *topic_of(uvhttp_request_t *req)
 {
     const char *name = uvhttp_request_param(req, "name");
     if (*name == '\0' || strpbrk(name, "+#/") != NULL)
         return NULL;
     size_t size = strlen(name) + sizeof "room/";
-    char *topic = malloc(size);
+    char *topic = size <= TOPIC + 1 ? malloc(size) : NULL;
     if (topic != NULL)
         snprintf(topic, size, "room/%s", name);
     return topic;
@@ -61,6 +63,11 @@ static int post(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 int main(int argc, char **argv)
 {
+    const char *port = argc > 1 ? argv[1] : "8080";
+    char *end;
+    int number = (int)strtol(port, &end, 10);
+    if (*end != '\0')
+        number = -1; /* "80a" is no port, and 0 would be any */
     uvhttp_config_t *config = uvhttp_config_new();
     if (config == NULL)
         return 1;
@@ -77,8 +84,8 @@ int main(int argc, char **argv)
         err = uvhttp_websocket_route(server, "/rooms/:name", &options);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/rooms/:name", post, NULL);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+    if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
+        fprintf(stderr, "port %s: ", port);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

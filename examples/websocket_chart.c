@@ -70,16 +70,20 @@ static void stopped(uvhttp_server_t *server, void *arg)
 
 int main(int argc, char **argv)
 {
+    const char *port = argc > 1 ? argv[1] : "8080", *folder = argc > 2 ? argv[2] : "examples/site_chart";
+    char *end;
+    int number = (int)strtol(port, &end, 10);
+    if (*end != '\0')
+        number = -1; /* "80a" is no port, and 0 would be any */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
         .events = {.open = come, .message = ignore, .close = go}
     };
     int err = uvhttp_websocket_route(server, "/live", &options);
-    if (err == 0)
-        err = uvhttp_static_mount(
-            server, "/", &(uvhttp_static_config_t){.root = argc > 2 ? argv[2] : "examples/site_chart"});
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+    if (err == 0 && (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
+        fprintf(stderr, "%s (start it in another folder, or name that one behind the port): ", folder);
+    if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
+        fprintf(stderr, "port %s: ", port);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

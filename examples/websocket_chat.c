@@ -7,7 +7,7 @@
  *
  * Usage: websocket_chat [PORT [FOLDER]]
  */
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +22,15 @@ struct guest {
 
 static uvhttp_topics_t *topics;
 
-/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. And a space ends a nick. */
+/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. A space ends a nick, and control characters would show it as something else. */
 static bool is_name(const char *name)
 {
-    return name != NULL && *name != '\0' && strlen(name) <= NAME && strpbrk(name, " /+#") == NULL;
+    if (name == NULL || *name == '\0' || strlen(name) > NAME)
+        return false;
+    for (; *name != '\0'; name++)
+        if ((unsigned char)*name <= ' ' || *name == 0x7f || strchr("/+#", *name) != NULL)
+            return false;
+    return true;
 }
 
 static int admit(uvhttp_request_t *req, void **data, void *arg)
@@ -41,50 +46,60 @@ static int admit(uvhttp_request_t *req, void **data, void *arg)
     return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static int tell(const char *room, const char *format, ...)
+/* "VERB NICK WORDS" to all in the room, without a copy of the words that would end at a U+0000. */
+static int tell(const struct guest *guest, const char *verb, const char *words, size_t size)
 {
-    char text[TEXT + NAME + 16];
-    va_list values;
-    va_start(values, format);
-    int length = vsnprintf(text, sizeof(text), format, values);
-    va_end(values);
-    return uvhttp_topics_publish(topics, room, UVHTTP_WEBSOCKET_TEXT, text, (size_t)length);
+    char text[NAME + TEXT + 16];
+    int head = snprintf(text, sizeof(text) - TEXT, "%s %s ", verb, guest->nick);
+    memcpy(text + head, words, size);
+    return uvhttp_topics_publish(topics, guest->room, UVHTTP_WEBSOCKET_TEXT, text, (size_t)head + size);
+}
+
+static int tell_count(const struct guest *guest, const char *verb)
+{
+    char count[24];
+    int size = snprintf(count, sizeof(count), "%zu", uvhttp_topics_count(topics, guest->room));
+    return tell(guest, verb, count, (size_t)size);
 }
 
 static void enter(uvhttp_websocket_t *ws, void *arg)
 {
     const struct guest *guest = uvhttp_websocket_data(ws);
-    int err = uvhttp_websocket_subscribe(ws, topics, guest->room);
-    if (err || tell(guest->room, "joined %s %zu", guest->nick, uvhttp_topics_count(topics, guest->room)))
+    if (uvhttp_websocket_subscribe(ws, topics, guest->room) || tell_count(guest, "joined"))
         uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_INTERNAL_ERROR, NULL);
 }
 
 static void say(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
                 void *arg)
 {
-    const struct guest *guest = uvhttp_websocket_data(ws);
-    tell(guest->room, "said %s %.*s", guest->nick, (int)size, data);
+    if (kind == UVHTTP_WEBSOCKET_TEXT)
+        tell(uvhttp_websocket_data(ws), "said", data, size);
+    else
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_UNSUPPORTED_DATA, "say it as text");
 }
 
 static void leave(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
-    const struct guest *guest = uvhttp_websocket_data(ws);
-    tell(guest->room, "left %s %zu", guest->nick, uvhttp_topics_count(topics, guest->room));
+    tell_count(uvhttp_websocket_data(ws), "left");
 }
 
 int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    const char *folder = argc > 2 ? argv[2] : "examples/site_chat";
+    const char *port = argc > 1 ? argv[1] : "8080", *folder = argc > 2 ? argv[2] : "examples/site_chat";
+    char *end;
+    int number = (int)strtol(port, &end, 10);
+    if (*end != '\0')
+        number = -1; /* "80a" is no port, and 0 would be any */
     uvhttp_websocket_options_t options = {.admit = admit, .release = free, .max_message_size = TEXT};
     options.events = (uvhttp_websocket_events_t){.open = enter, .message = say, .close = leave};
     int err = uvhttp_topics_new(&topics, server, NULL);
     if (err == 0)
         err = uvhttp_websocket_route(server, "/chat/:room", &options);
-    if (err == 0)
-        err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder});
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+    if (err == 0 && (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
+        fprintf(stderr, "%s (start it in another folder, or name that one behind the port): ", folder);
+    if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
+        fprintf(stderr, "port %s: ", port);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

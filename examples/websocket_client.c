@@ -5,6 +5,7 @@
  * Usage: websocket_client URL
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,25 +14,45 @@
 
 static uvhttp_websocket_t *connection; /* NULL once it is over; for the loop's thread only */
 static pthread_t reader;
-static bool reading;
+static bool reading, incomplete;
 static int result = 1;
+
+/* Lines that may be read before the first of them is sent: few enough that they fit into max_queue_size beside what waits already. Once much waits, no more are read until `drain`. */
+enum { LINE = 65536, AHEAD = 8 };
+static sem_t may_read;
+static int held_back; /* of AHEAD */
+
+static void go_on(uvhttp_websocket_t *ws, void *arg)
+{
+    for (; held_back > 0; held_back--)
+        sem_post(&may_read);
+}
 
 /* On the loop's thread: a line, or NULL at the end. */
 static void send_line(uvhttp_server_t *server, size_t worker, void *arg)
 {
     char *line = arg;
+    int err = 0;
     if (connection != NULL && line != NULL)
-        (void)uvhttp_websocket_send_text(connection, line);
+        err = uvhttp_websocket_send_text(connection, line);
     else if (connection != NULL)
         uvhttp_websocket_close(connection, UVHTTP_WEBSOCKET_NORMAL, NULL);
+    if (err == UVHTTP_EFULL)
+        held_back++;
+    else
+        sem_post(&may_read);
+    if (err == UVHTTP_EINVAL) {
+        incomplete = true;
+        fprintf(stderr, "not sent, it is no UTF-8: %s\n", line);
+    }
     free(line);
 }
 
 /* Waits for standard input on a thread of its own, since the loop must not wait. Only while it waits it can be cancelled. */
 static void *read_lines(void *arg)
 {
-    char line[65536];
-    while (fgets(line, sizeof(line), stdin) != NULL) {
+    char line[LINE];
+    while (sem_wait(&may_read) == 0 && fgets(line, sizeof(line), stdin) != NULL) {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         line[strcspn(line, "\n")] = '\0';
         char *copy = strdup(line);
@@ -61,8 +82,8 @@ static void print(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const ch
 static void closed(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     connection = NULL;
-    result = code != UVHTTP_WEBSOCKET_NORMAL;
-    if (result != 0)
+    result = code != UVHTTP_WEBSOCKET_NORMAL || incomplete;
+    if (code != UVHTTP_WEBSOCKET_NORMAL)
         fprintf(stderr, "closed with %u %s\n", code, reason);
     uvhttp_server_stop(arg);
 }
@@ -71,11 +92,12 @@ int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
-        .events = {.open = open, .message = print, .close = closed},
+        .events = {.open = open, .message = print, .drain = go_on, .close = closed},
           .arg = server
     };
     uvhttp_websocket_target_t target = {.url = argc > 1 ? argv[1] : "ws://127.0.0.1:8080/echo"};
     uvhttp_websocket_endpoint_t *endpoint;
+    sem_init(&may_read, 0, AHEAD);
     int err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
     if (err == 0)
         err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);

@@ -24,6 +24,11 @@ static void go_on(uvhttp_websocket_t *ws, void *arg)
 
 int main(int argc, char **argv)
 {
+    const char *port = argc > 1 ? argv[1] : "8080";
+    char *end;
+    int number = (int)strtol(port, &end, 10);
+    if (*end != '\0')
+        number = -1; /* "80a" is no port, and 0 would be any */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
         .events = {.message = echo, .drain = go_on},
@@ -32,8 +37,8 @@ int main(int argc, char **argv)
         .max_queue_size = 32 * 1024 * 1024,
     };
     int err = uvhttp_websocket_route(server, "/echo", &options);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+    if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
+        fprintf(stderr, "port %s: ", port);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

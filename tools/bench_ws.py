@@ -109,7 +109,7 @@ def print_results(result, running):
         what = f"{peer['version']}; {peer['configuration']}" if peer["available"] else f"NOT AVAILABLE: {peer['reason']}"
         print(f"{peer['name']}: {what}")
     for idle_works, text in ((False, "Medians; CPU, user and system in microseconds per message, of a broadcast per delivery, as are all system calls; "
-                                     "ratios of CPU within a round"),
+                                     "wire B: bytes of an answer as it was sent, head included; ratios of CPU within a round"),
                              (True, "Medians; what the server's resident memory grew by for each connection")):
         rows = websocket_table.rows(running.results, idle_works)
         if rows is not None:

@@ -2,7 +2,7 @@
 """./dev conformance websocket: Autobahn|Testsuite against our WebSocket server and our client.
 
 Installs the suite (tools/conformance/suite.py) into build/conformance, runs its fuzzing client against an echo server and its fuzzing server against an echo
-client, and prints how many cases of each group went how. Ends with 1 if a case failed, or none was run.
+client, and prints how many cases of each group went how. Ends with 1 if a case failed, none was run, or a client left some out.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+from benchlib import Refused, websocket_verify
 from conformance import results, suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -115,7 +116,17 @@ def accepts(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def count_cases(port):
+    """How many the fuzzing server has, by its own word: a client that ends early has seen fewer of them."""
+    try:
+        with websocket_verify.Client(port, "/getCaseCount") as client:
+            return int(client.receive()[1])
+    except (OSError, ValueError, Refused) as reason:
+        raise suite.Missing(f"wstest does not say how many cases it has: {reason}") from reason
+
+
 def test_client(installed, options, compression, agent, folder):
+    """How many cases there are."""
     port = free_port()
     spec = write_spec(folder, cases=list(options.cases), url=f"ws://127.0.0.1:{port}")
     # -u 0: without pages that a browser could look at.
@@ -126,10 +137,12 @@ def test_client(installed, options, compression, agent, folder):
             if fuzzer.poll() is not None or time.monotonic() > end:
                 raise suite.Missing(f"wstest does not listen:\n{(folder / 'wstest.log').read_text()[-2000:]}")
             time.sleep(0.1)
+        count = count_cases(port)
         done = subprocess.run([*(str(word) for word in command(options, "client", compression)), f"ws://127.0.0.1:{port}", agent],
                               stdin=subprocess.DEVNULL, timeout=HOURS * 3600)
         if done.returncode != 0:
             raise suite.Missing(f"the client ended with {done.returncode}")
+        return count
     finally:
         stop(fuzzer)
 
@@ -140,8 +153,10 @@ def run_one(installed, options, kind, compression):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     started = time.monotonic()
-    {"server": test_server, "client": test_client}[kind](installed, options, compression, agent, folder)
+    count = {"server": test_server, "client": test_client}[kind](installed, options, compression, agent, folder)
     found = results.Results.read(agent, folder / "reports")
+    if count is not None and len(found.cases) < count:
+        raise suite.Missing(f"the client ended with 0 behind {len(found.cases)} of {count} cases")
     print(f"{kind}, {agent}: {len(found.cases)} cases in {time.monotonic() - started:.0f} s")
     print(results.as_text(found.table()))
     for case, verdict in found.remarkable():

@@ -29,7 +29,7 @@ peer_caddy="caddy"
 peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
 peer_evhttp="gcc libc6-dev pkg-config libevent-dev"
 peer_granian="python3 python3-venv"
-peer_libwebsockets="gcc libc6-dev pkg-config libwebsockets-dev"
+peer_libwebsockets="gcc libc6-dev pkg-config libmimalloc-dev libwebsockets-dev"
 # Some have a newer one than the distribution's, from elsewhere.
 peer_go= peer_node= peer_actix="gcc libc6-dev"
 if ! command -v go >/dev/null; then peer_go=golang-go; fi

@@ -14,10 +14,13 @@ socket.onopen = () => {
   lines.on('close', () => socket.close(1000));
 };
 socket.onmessage = event => {
-  const [, verb, name, rest] = event.data.match(/^(\S+) (\S+) (.*)$/s);
+  const [verb, name] = event.data.split(' ', 2), rest = event.data.slice(verb.length + name.length + 2);
   console.log(verb === 'said' ? `${name}: ${rest}` : `* ${name} ${verb}, ${rest} here`);
 };
 socket.onclose = event => {
-  process.exitCode = event.code === 1000 ? 0 : 1;
+  if (event.code !== 1000) {
+    console.error(`closed with ${event.code} ${event.reason}`);
+    process.exitCode = 1;
+  }
   process.stdin.destroy();  // nothing is waited for any more
 };

@@ -7,24 +7,36 @@ It needs the package `websockets` (Debian: python3-websockets).
 
 import asyncio
 import sys
+import threading
 import urllib.parse
 
 import websockets
 
 
-async def say(connection):
-    while line := await asyncio.to_thread(sys.stdin.readline):
+def read(loop, lines):
+    """On a thread that nobody waits for: it may still wait for a line when all is over."""
+    for line in open(0, closefd=False):
+        loop.call_soon_threadsafe(lines.put_nowait, line)
+    loop.call_soon_threadsafe(lines.put_nowait, "")
+
+
+async def say(connection, lines):
+    while line := await lines.get():
         await connection.send(line.rstrip("\n"))
     await connection.close()
 
 
 async def main(room, nick):
+    lines = asyncio.Queue()
     async with websockets.connect(f"{room}?nick={urllib.parse.quote(nick)}") as connection:
-        saying = asyncio.create_task(say(connection))
+        threading.Thread(target=read, args=(asyncio.get_running_loop(), lines), daemon=True).start()
+        saying = asyncio.create_task(say(connection, lines))
         async for message in connection:
             verb, name, rest = message.split(" ", 2)
             print(f"{name}: {rest}" if verb == "said" else f"* {name} {verb}, {rest} here", flush=True)
-        await saying
+        saying.cancel()
+    if connection.close_code != 1000:
+        sys.exit(f"closed with {connection.close_code} {connection.close_reason}")
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -7,6 +7,7 @@
  *
  * Usage: websocket_chat [PORT [FOLDER]]
  */
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -27,7 +28,13 @@ struct Guest {
             publish("joined " + nick + " " + std::to_string(topics.count(room))))
             (void)ws.close(UVHTTP_WEBSOCKET_INTERNAL_ERROR);
     }
-    void message(WebSocket, std::string_view text) { (void)publish(("said " + nick + " ").append(text)); }
+    void message(WebSocket ws, uvhttp::WebSocketKind kind, std::string_view text)
+    {
+        if (kind == UVHTTP_WEBSOCKET_TEXT)
+            (void)publish(("said " + nick + " ").append(text));
+        else
+            (void)ws.close(UVHTTP_WEBSOCKET_UNSUPPORTED_DATA, "say it as text");
+    }
     void close(WebSocket, unsigned, std::string_view)
     {
         (void)publish("left " + nick + " " + std::to_string(topics.count(room)));
@@ -35,10 +42,13 @@ struct Guest {
     Result publish(const std::string &text) const { return topics.publish(room, text); }
 };
 
-/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. And a space ends a nick. */
+/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. A space ends a nick, and control characters would show it as something else. */
 static bool isName(std::string_view name)
 {
-    return !name.empty() && name.size() <= 32 && name.find_first_of(" /+#") == name.npos;
+    const auto fits = [](unsigned char c) {
+        return c > ' ' && c != 0x7f && c != '/' && c != '+' && c != '#';
+    };
+    return !name.empty() && name.size() <= 32 && std::ranges::all_of(name, fits);
 }
 
 int main(int argc, char **argv)

@@ -103,22 +103,24 @@ typedef struct uvhttp_websocket_options {
     bool
         protocol_required; /* a client that offers none of them gets 400; otherwise the connection has none */
     const char *const *
-        origins; /* "https://example.org", NULL behind the last: a browser of another origin gets 403; clients that are no browsers send none and pass. NULL: any */
-    /* Says whether a client may come in, and gives the connection its data (uvhttp_websocket_data). 0: it may, UVHTTP_DECLINED: it gets 403, other negative
-     * codes: 500, unless it has been answered with uvhttp_request_response. NULL: all may. */
+        origins; /* "https://example.org", NULL behind the last: a browser of another origin gets 403; clients that are no browsers send none and pass. Each stands for itself, there are no patterns. NULL: any; an empty list: no browser */
+    /* Says whether a client may come in, and gives the connection its data (uvhttp_websocket_data). 0: it may, UVHTTP_DECLINED: it gets 403, negative
+     * codes: 503 for UVHTTP_ENOMEM and UVHTTP_ESTOPPED, otherwise 500. Or it answers with uvhttp_request_response itself, 401 for example, and returns 0 or UVHTTP_DECLINED. NULL: all may. */
     int (*admit)(uvhttp_request_t *request, void **data, void *arg);
     /* Frees the connection's data: once, behind `close`, or when the handshake fails in spite of admit. NULL: nothing. */
     void (*release)(void *data);
 
     /* Limits, of what a peer may send. What is above them closes with TOO_BIG or, the rate, POLICY_VIOLATION. */
     size_t max_message_size; /* bytes, expanded; 0: 1 MiB */
-    size_t max_frame_size;   /* bytes of one frame's payload; 0: max_message_size */
+    size_t max_frame_size;   /* bytes of one frame's payload, as it was sent; 0: max_message_size */
     size_t max_fragments;    /* frames of one message; 0: 1,024, or one for each KiB of max_message_size */
     size_t max_message_rate; /* messages and control frames per second, as many again in a burst; 0: any */
 
     /* Sending: what waits because the peer does not read. */
-    size_t high_watermark; /* bytes from which uvhttp_websocket_send says UVHTTP_EFULL; 0: 64 KiB */
-    size_t low_watermark;  /* bytes at which `drain` tells; 0: a quarter of high_watermark */
+    size_t
+        high_watermark; /* bytes from which uvhttp_websocket_send says UVHTTP_EFULL, at most max_queue_size; 0: 64 KiB, or max_queue_size if that is less */
+    size_t
+        low_watermark; /* bytes at which `drain` tells, at most high_watermark; 0: a quarter of high_watermark */
     size_t max_queue_size; /* bytes that may wait before another message; 0: 1 MiB. See `slow` */
     uvhttp_websocket_slow_t slow;
 
@@ -136,9 +138,10 @@ typedef struct uvhttp_websocket_options {
         max_ratio; /* bytes a message may be expanded to for each of its own, once it has more than 1 MiB; 0: 200 */
 
     /* Memory, bytes: for windows, messages that have come in part, and messages that wait. */
-    size_t memory_per_connection; /* for windows; 0: 64 KiB */
     size_t
-        memory; /* of all connections of this endpoint together, on all workers; 0: 64 MiB. Windows get at most three quarters of it. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
+        memory_per_connection; /* for windows; 0: 64 KiB. With DEDICATED at least what those of 9 bits take, 18,016 */
+    size_t
+        memory; /* of all connections of this endpoint together, on all workers, at least max_message_size; 0: 64 MiB. Windows get at most three quarters of it. Who needs more when it is used up is closed with TRY_AGAIN_LATER */
     uvhttp_websocket_endpoint_t *
         shares_memory_with; /* has no memory of its own but that of another endpoint (then `memory` stays 0), so that several or all endpoints of a server have one limit. NULL: none */
     const uvhttp_allocator_t
@@ -147,18 +150,22 @@ typedef struct uvhttp_websocket_options {
 
 /* ---- Endpoints ---- */
 
-/* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names option and
- * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece, both memory and shares_memory_with), UVHTTP_ENOMEM. */
+/* Looks at options: 0, or with a NUL-terminated message of at most `size` bytes that names option, value and what is allowed (`message` may be NULL with 0) UVHTTP_ECONFIG, or
+ * UVHTTP_EINVAL (both or neither of message and piece, both memory and shares_memory_with). Any thread. */
+UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
+                                         size_t size);
+
+/* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: those of uvhttp_websocket_check, with its message, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options, char *message,
                                                 size_t size);
 
-/* An endpoint and a route that leads to it. Errors: those of uvhttp_websocket_endpoint_new, whose message goes to the log, and of uvhttp_router_add. */
+/* An endpoint and a route that leads to it. Errors: those of uvhttp_websocket_endpoint_new, whose message goes to the log (uvhttp_websocket_check tells it to you), and of uvhttp_router_add. */
 UVHTTP_EXPORT int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
                                          const uvhttp_websocket_options_t *options);
 
-/* A handler (of a uvhttp_route_t with .method "GET" and .upgrade "websocket", so that others get 426): does the handshake. `endpoint` is the endpoint. */
+/* A handler (of a uvhttp_route_t with .method "GET"): does the handshake. A request that is none gets 426 with what would be one, a malformed one 400. `endpoint` is the endpoint. */
 UVHTTP_EXPORT int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                   void *endpoint);
 
@@ -189,8 +196,8 @@ UVHTTP_EXPORT int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket
                                         const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text);
 
-/* A message in pieces, for which nobody knows the length: each is a frame, sent as it is. The first says the kind, and until the one with `last` no other message can be sent. Errors: UVHTTP_EFULL (it was taken, and
- * more than high_watermark bytes wait now), UVHTTP_ENOMEM (it was not taken: memory, or max_queue_size and `slow` is not CLOSE), UVHTTP_EINVAL, UVHTTP_EGONE. */
+/* A message in pieces, for which nobody knows the length: each is a frame, sent as it is. The first says the kind, which is that of the others too, and until the one with `last` no other message can be sent. Errors: UVHTTP_EFULL (it was taken, and
+ * more than high_watermark bytes wait now), UVHTTP_ENOMEM (it was not taken: memory, or max_queue_size and `slow` is not CLOSE), UVHTTP_EINVAL (another kind than the first; a text that is no UTF-8), UVHTTP_EGONE. */
 UVHTTP_EXPORT int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                               const void *data, size_t size, bool last);
 
@@ -212,7 +219,8 @@ UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data
  * close_timeout. Messages that still come are told. Errors: UVHTTP_EINVAL, UVHTTP_EGONE (it is closing). `close` may run before this returns. */
 UVHTTP_EXPORT int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *reason);
 
-/* Ends it at once: what waits is lost, the peer sees the connection break. `close` has run when this returns. */
+/* Ends it at once: what waits is lost, the peer sees the connection break. `close` has run when this returns. In `open` the answer to the handshake may be lost as well: to say no to somebody,
+ * close, or better do so in `admit`. */
 UVHTTP_EXPORT void uvhttp_websocket_abort(uvhttp_websocket_t *ws);
 
 /* Stops reading, so that the peer's sending comes to a halt, and goes on. */

@@ -47,7 +47,7 @@ using WebSocketStats = uvhttp_websocket_stats_t;
 struct WebSocketOptions {
     std::span<const char *const> protocols = {}; /* the best first */
     bool protocolRequired = false;
-    std::span<const char *const> origins = {}; /* left out: any */
+    std::span<const char *const> origins = {}; /* left out, or empty: any */
     std::size_t maxMessageSize = 0;
     std::size_t maxFrameSize = 0;
     std::size_t maxFragments = 0;
@@ -75,7 +75,7 @@ struct WebSocketTarget {
     std::string_view fields = {}; /* further request fields, each "Name: value\r\n" */
 };
 
-/* An endpoint, which goes with its server: a view. As a handler it does the handshake: group.get("/chat", endpoint, {.upgrade = "websocket"}). */
+/* An endpoint, which goes with its server: a view. As a handler it does the handshake: group.get("/chat", endpoint). */
 class WebSocketEndpoint
 {
 public:
@@ -566,7 +566,7 @@ Self &detail::Routes<Self>::webSocket(const Text &pattern, F &&handler, const We
     Kept *kept = setup().keep(std::forward<F>(handler), "webSocket", path);
     const WebSocketEndpoint endpoint(
         newEndpoint<typename BindingOf<Kept>::Type>(setup(), kept, options, path));
-    return endpoint.native() == nullptr ? self() : get(pattern, endpoint, {.upgrade = "websocket"});
+    return endpoint.native() == nullptr ? self() : get(pattern, endpoint);
 }
 
 template <class Self>

@@ -10,7 +10,7 @@ struct uvh_option_range {
     const char *name;
     size_t value;
     size_t least;
-    size_t most;
+    size_t most; /* SIZE_MAX: any */
     const char *unit;
 };
 

@@ -106,10 +106,13 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
 {
     char text[SHOWN_SIZE];
     const char *method = uvhttp_request_method_name(request);
-    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET)
+    bool offered = uvhttp_request_offers_upgrade(request, "websocket");
+    /* A HEAD that offers nothing is told what a GET like it would be. */
+    bool asks = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
+    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !asks)
         return refuse(refusal, 405, "The method is %s; a WebSocket is opened with GET.\n",
                       shown((uvhttp_slice_t){method, strlen(method)}, text));
-    if (uvhttp_request_offers_upgrade(request, "websocket"))
+    if (offered)
         return 0;
     if (uvhttp_request_http_minor(request) < 1)
         return refuse(refusal, 426, "The request is of HTTP/1.0; a WebSocket is opened by HTTP/1.1.\n");
@@ -299,10 +302,13 @@ int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules, struct uv
                 "allowed are names of letters, digits and !#$%&'*+-.^_`|~, each a string of the list, once");
     }
     for (size_t i = 0; origins[i] != NULL; i++) {
-        if (!uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
+        /* A host may be called "*" as far as the syntax goes, but no browser says so. */
+        if (strchr(origins[i], '*') != NULL ||
+            !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
             return uvh_option_text_refuse(
                 message, "origins", origins[i],
-                "allowed are scheme://host[:port] without a slash at the end, and \"null\"");
+                "allowed are scheme://host[:port] without '*' and without a slash at the end, and \"null\"; "
+                "for any origin leave the list NULL");
     }
     return 0;
 }

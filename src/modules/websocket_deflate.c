@@ -85,6 +85,16 @@ void uvh_ws_deflate_many_release(struct uvh_ws_deflate_many *many)
 
 /* ---- the handshake ---- */
 
+static size_t windows_memory(int bits)
+{
+    return deflater_memory(bits) + uvh_inflater_memory(bits);
+}
+
+size_t uvh_ws_deflate_least(void)
+{
+    return windows_memory(UVH_WS_DEFLATE_BITS_LEAST);
+}
+
 bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
                            struct uvh_ws_deflate_wishes *wishes, size_t *reserved)
 {
@@ -94,7 +104,7 @@ bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
         return false;
     if (settings->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED) {
         for (; bits >= UVH_WS_DEFLATE_BITS_LEAST; bits--) {
-            size_t memory = deflater_memory(bits) + uvh_inflater_memory(bits);
+            size_t memory = windows_memory(bits);
             if (memory <= settings->memory_per_connection && uvh_budget_take(settings->windows, memory)) {
                 *wishes = (struct uvh_ws_deflate_wishes){false, (uint8_t)bits, (uint8_t)bits};
                 *reserved = memory;

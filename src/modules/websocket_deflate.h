@@ -64,6 +64,9 @@ struct uvh_ws_deflate_worker {
 };
 void uvh_ws_deflate_worker_release(struct uvh_ws_deflate_worker *worker);
 
+/* Bytes that the smallest windows of a connection take, both ways: with less for each, none would ever have windows of its own. */
+size_t uvh_ws_deflate_least(void);
+
 /* What a connection that begins now may be promised, by settings and what is left of the windows' part of the budget, which is taken for it at once: `*reserved` bytes, to be handed to uvh_ws_deflate_new or to
  * uvh_ws_deflate_unreserve. False: no compression (the settings say so, or there is no zlib). */
 bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,

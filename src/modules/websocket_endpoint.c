@@ -33,6 +33,11 @@ static size_t or_default(size_t value, size_t standard)
     return value != 0 ? value : standard;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- options ---- */
 
 static int check_or_never(const char *name, int seconds, char *message, size_t size)
@@ -50,32 +55,49 @@ static struct uvh_ws_accept_rules rules_of(const uvhttp_websocket_options_t *opt
                                         .origins = options->origins};
 }
 
-static int check(const uvhttp_websocket_options_t *options, char *message, size_t size)
+static int check_numbers(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    const struct {
+        const char *name;
+        int value, least, most;
+        const char *unit;
+    } ranges[] = {
+        {"slow",              (int)options->slow,                                           0, 2,            "(a policy)"},
+        {"close_timeout",     options->close_timeout,                                       0, MOST_SECONDS, "seconds"   },
+        {"compression",       (int)options->compression,                                    0, 2,            "(a kind)"  },
+        {"compression_level", options->compression_level,                                   0, 9,            "(zlib's)"  },
+        {"window_bits",       options->window_bits == 0 ? MOST_BITS : options->window_bits, 9, MOST_BITS,    "bits"      },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(ranges); i++) {
+        if (ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)
+            continue;
+        snprintf(message, size, "%s is %d; allowed are %d to %d %s", ranges[i].name, ranges[i].value,
+                 ranges[i].least, ranges[i].most, ranges[i].unit);
+        return UVHTTP_ECONFIG;
+    }
+    int err = check_or_never("ping_interval", options->ping_interval, message, size);
+    return err != 0 ? err : check_or_never("idle_timeout", options->idle_timeout, message, size);
+}
+
+/* Each option by itself. */
+static int check_ranges(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     const size_t most = (size_t)1 << 30;
     const struct uvh_option_range ranges[] = {
-        {"max_message_size",      options->max_message_size,                                            0, most,         "bytes"              },
-        {"max_frame_size",        options->max_frame_size,                                              0, most,         "bytes"              },
-        {"max_fragments",         options->max_fragments,                                               0, 1u << 30,     "frames"             },
-        {"max_message_rate",      options->max_message_rate,                                            0, 1000000,      "messages per second"},
-        {"high_watermark",        options->high_watermark,                                              0, most,         "bytes"              },
-        {"low_watermark",         options->low_watermark,                                               0, most,         "bytes"              },
-        {"max_queue_size",        options->max_queue_size,                                              0, most,         "bytes"              },
-        {"slow",                  (size_t)options->slow,                                                0, 2,            "(a policy)"         },
-        {"close_timeout",         (size_t)options->close_timeout,                                       0, MOST_SECONDS, "seconds"            },
-        {"compression",           (size_t)options->compression,                                         0, 2,            "(a kind)"           },
-        {"compression_level",     (size_t)options->compression_level,                                   0, 9,            "(zlib's)"           },
-        {"compression_min_size",  options->compression_min_size,                                        0, most,         "bytes"              },
-        {"window_bits",           options->window_bits == 0 ? MOST_BITS : (size_t)options->window_bits, 9, MOST_BITS,
-         "bits"                                                                                                                               },
-        {"max_ratio",             options->max_ratio,                                                   0, 1u << 20,     "times"              },
-        {"memory_per_connection", options->memory_per_connection,                                       0, most,         "bytes"              },
+        {"max_message_size",      options->max_message_size,      0, most,     "bytes"              },
+        {"max_frame_size",        options->max_frame_size,        0, most,     "bytes"              },
+        {"max_fragments",         options->max_fragments,         0, 1u << 30, "frames"             },
+        {"max_message_rate",      options->max_message_rate,      0, 1000000,  "messages per second"},
+        {"high_watermark",        options->high_watermark,        0, most,     "bytes"              },
+        {"low_watermark",         options->low_watermark,         0, most,     "bytes"              },
+        {"max_queue_size",        options->max_queue_size,        0, most,     "bytes"              },
+        {"compression_min_size",  options->compression_min_size,  0, most,     "bytes"              },
+        {"max_ratio",             options->max_ratio,             0, 1u << 20, "times"              },
+        {"memory_per_connection", options->memory_per_connection, 0, most,     "bytes"              },
     };
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
     if (err == 0)
-        err = check_or_never("ping_interval", options->ping_interval, message, size);
-    if (err == 0)
-        err = check_or_never("idle_timeout", options->idle_timeout, message, size);
+        err = check_numbers(options, message, size);
     if (err == 0 && (options->events.message == NULL) == (options->events.piece == NULL)) {
         snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;
@@ -84,8 +106,7 @@ static int check(const uvhttp_websocket_options_t *options, char *message, size_
         snprintf(message, size, "of memory and shares_memory_with only one can be set");
         return UVHTTP_EINVAL;
     }
-    const struct uvh_ws_accept_rules rules = rules_of(options);
-    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
+    return err;
 }
 
 static void put_defaults(uvhttp_websocket_options_t *options)
@@ -96,9 +117,9 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     size_t fragments = options->max_message_size / DEFAULT_FRAGMENT;
     options->max_fragments =
         or_default(options->max_fragments, fragments > DEFAULT_FRAGMENTS ? fragments : DEFAULT_FRAGMENTS);
-    options->high_watermark = or_default(options->high_watermark, 64 * KIB);
-    options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
     options->max_queue_size = or_default(options->max_queue_size, MIB);
+    options->high_watermark = or_default(options->high_watermark, smaller(64 * KIB, options->max_queue_size));
+    options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
     options->ping_interval = options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
     options->close_timeout = options->close_timeout == 0 ? DEFAULT_CLOSE_SECONDS : options->close_timeout;
     options->compression_min_size = or_default(options->compression_min_size, DEFAULT_MIN_SIZE);
@@ -106,6 +127,39 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     options->max_ratio = or_default(options->max_ratio, DEFAULT_RATIO);
     options->memory_per_connection = or_default(options->memory_per_connection, 64 * KIB);
     options->memory = or_default(options->memory, 64 * (size_t)MIB);
+}
+
+/* What options say together, with the defaults put in: what one of them promises, another must not make impossible. max_frame_size may be more than max_message_size: a
+ * frame is measured as it was sent, and compressing makes some messages longer. */
+static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
+    const struct uvh_option_range ranges[] = {
+        {"low_watermark",         options->low_watermark,         0,                                      options->high_watermark, "bytes (high_watermark)"   },
+        {"high_watermark",        options->high_watermark,        0,                                      options->max_queue_size, "bytes (max_queue_size)"   },
+        {"memory",                options->memory,                options->max_message_size,              SIZE_MAX,                "bytes (max_message_size)" },
+        {"memory_per_connection", options->memory_per_connection, dedicated ? uvh_ws_deflate_least() : 0,
+         SIZE_MAX,                                                                                                                 "bytes (windows of 9 bits)"},
+    };
+    return uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+}
+
+int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    uvhttp_websocket_options_t complete;
+    char unread[1];
+    if (message == NULL) {
+        message = unread;
+        size = sizeof(unread);
+    }
+    int err = check_ranges(options, message, size);
+    if (err != 0)
+        return err;
+    complete = *options;
+    put_defaults(&complete);
+    const struct uvh_ws_accept_rules rules = rules_of(options);
+    err = check_together(&complete, message, size);
+    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
 }
 
 static const char *const *copy_list(struct uvh_owned *owned, const char *const *list, bool *failed)
@@ -184,11 +238,10 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
 int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
                                   const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
-    char unread[1];
     *out = NULL;
     if (server == NULL)
         return UVHTTP_ENOMEM;
-    int err = check(options, message == NULL ? unread : message, message == NULL ? sizeof(unread) : size);
+    int err = uvhttp_websocket_check(options, message, size);
     if (err != 0)
         return err;
     const uvhttp_allocator_t *allocator =
@@ -233,12 +286,12 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
         uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s", pattern, message);
     if (err != 0)
         return err;
+    /* Without .upgrade: what is no handshake is answered by the handler, which says what one is. */
     return uvhttp_router_add(uvhttp_server_router(server),
                              &(uvhttp_route_t){.method = "GET",
                                                .pattern = pattern,
                                                .handler = uvhttp_websocket_handle_request,
-                                               .arg = endpoint,
-                                               .upgrade = "websocket"});
+                                               .arg = endpoint});
 }
 
 /* ---- requests ---- */
@@ -306,7 +359,7 @@ int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_respon
     return err != 0 ? err : upgrade(endpoint, response, &accepted, data, ws);
 }
 
-/* What `admit` did not answer itself. */
+/* What `admit` did not answer itself. Who has answered may return 0 as well. */
 static int refuse(uvhttp_response_t *response, int err)
 {
     if (err < 0 || !uvhttp_response_open(response))
@@ -324,7 +377,9 @@ int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t
     int err = agree(endpoint, request, &accepted, &refusal);
     if (err != 0)
         return uvh_ws_accept_refuse(response, &refusal);
-    if (options->admit != NULL && (err = options->admit(request, &data, options->arg)) != 0) {
+    if (options->admit != NULL)
+        err = options->admit(request, &data, options->arg);
+    if (err != 0 || !uvhttp_response_open(response)) {
         uvh_ws_deflate_unreserve(&endpoint->deflate, accepted.reserved);
         err = refuse(response, err);
     } else {

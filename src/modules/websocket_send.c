@@ -198,6 +198,8 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
         return UVHTTP_EGONE;
     if (kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY)
         return UVHTTP_EINVAL;
+    if (!first && ws->sending_text != (kind == UVHTTP_WEBSOCKET_TEXT))
+        return UVHTTP_EINVAL;
     struct uvh_utf8 sent = first ? (struct uvh_utf8){0} : ws->sent_utf8;
     if (first)
         ws->sending_text = kind == UVHTTP_WEBSOCKET_TEXT;

@@ -90,6 +90,7 @@ def test_the_json_has_runs_medians_and_marks(build):
         assert run["cpu_us"] == pytest.approx(run["user_us"] + run["system_us"]) and run["cpu_us"] > 0
         assert 0 < run["p50_ms"] <= run["p99_ms"] <= run["max_ms"] * 1.04  # percentiles are within 3 %
         assert run["rss_kb"] > 1000
+        assert run["wire_bytes"] == 22  # of 20, with their head
     for key in ("cpu_us", "rps", "p99_ms"):
         values = [run[key] for run in result["runs"]]
         assert result["median"][key] == pytest.approx(sum(values) / 2)
@@ -279,7 +280,8 @@ def test_a_broadcast_takes_one_call_of_the_floor_for_each_subscriber(build):
 def test_a_short_run_of_ours_counts(build):
     done = bench(BUILD, "", "--works", *WORKS, out=build)
     assert done.code == 0, done.out + done.err
-    assert done.result(DEFLATE, "uvhttp")["median"] and done.result(DEFLATE, "uvhttp-dedicated")["median"]
+    shared, dedicated = (done.result(DEFLATE, name)["median"]["wire_bytes"] for name in ("uvhttp", "uvhttp-dedicated"))
+    assert dedicated < shared < 512 and re.search(rf"^ +uvhttp +.* {shared:,.0f} ", done.out, re.M)
 
 
 def test_every_contender_has_a_name_of_the_set_up():

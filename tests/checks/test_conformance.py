@@ -3,13 +3,15 @@
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
-from conformance import results  # noqa: E402
+import conformance_websocket  # noqa: E402
+from conformance import results, suite  # noqa: E402
 
 
 def case(behaviour, end="OK"):
@@ -43,3 +45,39 @@ def test_no_report_is_no_case(tmp_path):
 def test_what_makes_no_sense_is_refused(arguments):
     done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools/conformance_websocket.py", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "usage:" in done.stderr
+
+
+# Stands in for wstest: says how many cases it has, and has a report of one when it is ended.
+FUZZER = """
+import base64, hashlib, json, os, re, signal, socket, sys
+spec = json.load(open(sys.argv[1]))
+os.makedirs(spec["outdir"])
+json.dump({"agent": {"1.1.1": {"behavior": "OK", "behaviorClose": "OK"}}}, open(spec["outdir"] + "/index.json", "w"))
+listener = socket.create_server(("127.0.0.1", int(spec["url"].rsplit(":", 1)[1])))
+while True:
+    connection = listener.accept()[0]
+    head = connection.recv(65536)
+    if head:
+        key = re.search(rb"Sec-WebSocket-Key: (.*)\\r", head)[1] + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        connection.sendall(b"HTTP/1.1 101 X\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: "
+                           + base64.b64encode(hashlib.sha1(key).digest()) + b"\\r\\n\\r\\n\\x81\\x01" + sys.argv[2].encode())
+    connection.close()
+"""
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_client_that_leaves_cases_out_has_not_passed(tmp_path, monkeypatch, count):
+    (tmp_path / "fuzzer.py").write_text(FUZZER)
+
+    def start(*arguments, log):
+        with open(log, "w") as output:
+            return subprocess.Popen([sys.executable, tmp_path / "fuzzer.py", arguments[-1], str(count)], stderr=output)
+
+    monkeypatch.setattr(suite, "FOLDER", tmp_path)
+    options = types.SimpleNamespace(program="true", cases=["*"])
+    run = lambda: conformance_websocket.run_one(types.SimpleNamespace(start=start), options, "client", "shared")  # noqa: E731
+    if count == 1:
+        assert len(run().cases) == 1
+    else:
+        with pytest.raises(suite.Missing, match="behind 1 of 3 cases"):
+            run()

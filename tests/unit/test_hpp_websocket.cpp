@@ -302,7 +302,7 @@ static void test_messages_for_many(void **)
             assert_int_equal(ws.send(WebSocketMessage(ws.endpoint(), binary, "raw")).code(), 0);
         },
         {});
-    talk.server->get("/many", endpoint, {.upgrade = "websocket"});
+    talk.server->get("/many", endpoint);
     talk.listen();
     kept.emplace(endpoint, "news");
     assert_true(bool(*kept) && !WebSocketMessage(endpoint, "\xff"));

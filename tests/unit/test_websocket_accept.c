@@ -297,6 +297,7 @@ static void rules_are_checked(void **state)
         {{NULL},             false, {"https://example.org/"},          "origins is \"https://example.org/"},
         {{NULL},             false, {"null", "example.org"},           "origins is \"example.org\""       },
         {{NULL},             false, {"*"},                             "origins is \"*\""                 },
+        {{NULL},             false, {"https://*.example.org"},         "origins is \"https://*.example"   },
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         char message[256] = "";

@@ -420,6 +420,15 @@ def test_topics(start, tmp_path):
         Member(program.port, target="/rooms/%2B")
 
 
+def test_topics_refuses_a_name_that_no_topic_can_have(start):
+    """Before the upgrade: a client that is closed would come back and back."""
+    program = start("topics")
+    Member(program.port, target=f"/rooms/{250 * 'a'}").socket.close()
+    with pytest.raises(AssertionError, match=" 403 "):
+        Member(program.port, target=f"/rooms/{251 * 'a'}")
+    assert program.ask(f"/rooms/{251 * 'a'}", "Content-Length: 0", method="POST").status == 404
+
+
 # upgrade
 
 
@@ -473,6 +482,21 @@ def test_websocket_client(start):
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello\nwörld\n\n", "")
 
 
+@pytest.mark.parametrize("lines", ["\n".join(map(str, range(100_000))) + "\n", 300 * f"{60_000 * 'x'}\n"], ids=["many", "long"])
+def test_websocket_client_reads_no_faster_than_it_can_send(start, tmp_path, lines):
+    (tmp_path / "lines").write_text(lines)
+    command = [built("websocket_client"), start("websocket_echo").url + "echo"]
+    with open(tmp_path / "lines") as file:
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout == lines
+
+
+def test_websocket_client_tells_what_it_cannot_send(start):
+    command = [built("websocket_client"), start("websocket_echo").url + "echo"]
+    done = subprocess.run(command, input=b"one\n\xfftwo\nthree\n", capture_output=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"one\nthree\n", b"not sent, it is no UTF-8: \xfftwo\n")
+
+
 def test_websocket_client_ends_with_its_server(start):
     """Also while it waits for a line."""
     program = start("websocket_echo")
@@ -517,12 +541,58 @@ def test_websocket_chat(start, client):
 
 
 @pytest.mark.parametrize("path, status", [("chat/kitchen?nick=ada", 101), ("chat/kitchen", 403), ("chat/kitchen?nick=a%20b", 403), ("chat/%23?nick=a", 403),
-                                          ("chat/a%2Fb?nick=a", 403), ("chat/+?nick=a", 403), (f"chat/{33 * 'a'}?nick=a", 403)])
+                                          ("chat/a%2Fb?nick=a", 403), ("chat/+?nick=a", 403), (f"chat/{33 * 'a'}?nick=a", 403),
+                                          ("chat/kitchen?nick=a%09b", 403), ("chat/kitchen?nick=a%0A", 403), ("chat/%01?nick=a", 403), ("chat/kitchen?nick=%7F", 403),
+                                          (f"chat/kitchen?nick={10 * '%E3%81%82'}", 101), (f"chat/kitchen?nick={11 * '%E3%81%82'}", 403)])
 def test_websocket_chat_refuses_names_that_mean_something(start, path, status):
     program = start("websocket_chat")
     with program.connect() as connection:
         connection.send(ws_raw.handshake("/" + path))
         assert connection.head()[0] == status
+
+
+@pytest.mark.parametrize("name", ["chat.py", "chat.mjs"])
+def test_websocket_chat_clients_take_what_others_may_say(start, client, name):
+    """A space that ends no nick, a byte that ends no text, and lines."""
+    program = start("websocket_chat")
+    ada = client(name, program.url.replace("http:", "ws:") + "chat/kitchen", "ada")
+    assert ada.stdout.readline() == "* ada joined, 1 here\n"
+    with ws_raw.WebSocket(program.port, "/chat/kitchen?nick=a%C2%A0b") as guest:
+        assert ada.stdout.readline() == "* a\xa0b joined, 2 here\n"
+        guest.send(ws_raw.text("one  two\0three\nfour"))
+        assert ada.stdout.readline() == "a\xa0b: one  two\0three\n" and ada.stdout.readline() == "four\n"
+        guest.send(ws_raw.frame(ws_raw.BINARY, b"bytes"))
+        while (opcode := guest.message()[0]) == ws_raw.TEXT:
+            pass
+        assert opcode == ws_raw.CLOSE
+    assert ada.stdout.readline() == "* a\xa0b left, 1 here\n"
+
+
+@pytest.mark.parametrize("name", ["chat.py", "chat.mjs"])
+def test_websocket_chat_clients_end_with_their_server(start, client, name):
+    """Also while they wait for a line."""
+    program = start("websocket_chat")
+    ada = client(name, program.url.replace("http:", "ws:") + "chat/kitchen", "ada")
+    assert ada.stdout.readline() == "* ada joined, 1 here\n"
+    assert program.stop() == 0
+    assert ada.wait(3 * SAFETY_TIMEOUT) == 1
+
+
+@pytest.mark.parametrize("name, folder", [("websocket_chat", "examples/site_chat"), ("websocket_chart", "examples/site_chart")])
+def test_websocket_pages_name_the_folder_that_is_missing(program_of, tmp_path, name, folder):
+    program = Program(program_of(name), "0", wait=False, cwd=tmp_path)
+    assert program.wait() == 1
+    assert folder in program.log() and "no such file or directory" in program.log()
+
+
+@pytest.mark.parametrize("name", ["websocket_echo", "websocket_chat", "websocket_chart", "topics"])
+def test_websocket_servers_say_which_port_it_was(name):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        for port, reason in ((taken, "address already in use"), ("99999", "invalid argument"), ("80a", "invalid argument")):
+            program = Program(name, port, wait=False, cwd=ROOT)
+            assert program.wait() == 1
+            assert f"port {port}: {reason}\n" in program.log()
 
 
 def test_websocket_chart(start):

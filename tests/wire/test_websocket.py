@@ -75,7 +75,21 @@ def test_a_handler_may_accept_by_itself(server):
                                            ws_raw.handshake(connection="close, x"), ws_raw.handshake(upgrade="websocket/13")])
 def test_who_does_not_offer_it_gets_426(server, request_bytes):
     response = refused(server, request_bytes)
-    assert response.status == 426 and response.get("Upgrade") == "websocket"
+    assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get("Sec-WebSocket-Version") == "13"
+    assert response.body == b'This is a WebSocket: send "Connection: Upgrade" and "Upgrade: websocket".\n'
+
+
+def test_a_route_of_one_call_answers_what_is_no_handshake_as_well(server):
+    response = refused(server, raw.request("GET", "/ws/rooms/7"))
+    assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get("Sec-WebSocket-Version") == "13"
+    assert response.body.startswith(b"This is a WebSocket: ")
+
+
+def test_head_is_told_what_a_get_would_be(server):
+    with server.connect() as connection:
+        response = connection.ask("HEAD", "/ws/rooms/7")
+        assert response.status == 426 and response.get("Upgrade") == "websocket"
+        assert connection.ask("HEAD", "/ws/rooms/7", *ws_raw.fields()).status == 405
 
 
 @pytest.mark.parametrize("version", ["8", "0", "12", "14", "255", "013", "13, 8", "x", "", "1 3", "+13", None])
@@ -106,7 +120,7 @@ def test_only_get_opens_a_connection(server, method):
 
 def test_http_1_0_cannot_open_one(server):
     response = refused(server, raw.request("GET", "/ws/echo", *ws_raw.fields(), version="HTTP/1.0"))
-    assert response.status == 426
+    assert response.status == 426 and response.get("Sec-WebSocket-Version") == "13" and b"HTTP/1.0" in response.body
 
 
 def test_middleware_comes_first(server):
@@ -170,11 +184,20 @@ def test_two_origins_are_refused(server):
     assert refused(server, ws_raw.handshake("/ws/origins", "Origin: https://good.example", "Origin: https://evil.example")).status in (400, 403)
 
 
-@pytest.mark.parametrize("more, status", [((), 403), (("X-User: broken",), 500), (("X-User: answered",), 401)])
+@pytest.mark.parametrize("more, status", [((), 403), (("X-User: broken",), 500), (("X-User: crowded",), 503), (("X-User: answered",), 401),
+                                          (("X-User: answered-and-done",), 401)])
 def test_who_is_not_admitted(server, more, status):
     before = websocket_state(server, "/ws/admit")
     assert refused(server, ws_raw.handshake("/ws/admit", *more)).status == status
     assert websocket_state(server, "/ws/admit")["opens"] == before["opens"]
+
+
+def test_who_answers_in_admission_has_not_failed(server):
+    """Whatever he returns: nothing of it stands in the log."""
+    before = server.log().count("/ws/admit failed")
+    for user in ("answered", "answered-and-done"):
+        assert refused(server, ws_raw.handshake("/ws/admit", f"X-User: {user}")).status == 401
+    assert server.log().count("/ws/admit failed") == before
 
 
 def test_what_admission_gave_is_the_connections_and_released_once(server):

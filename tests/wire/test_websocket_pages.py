@@ -116,6 +116,22 @@ def test_two_tabs_chat(opened, started, program, width, dark):
         opened.call("Page.navigate", url="about:blank")
 
 
+def test_chat_says_when_it_cannot_enter(opened, started):
+    """A name that the server would refuse is not sent, and a connection that never opened is not tried for ever."""
+    server = started("websocket_chat")
+    enter(opened, server.url, 11 * "あ", "kitchen", 375, False)
+    assert opened.evaluate("document.querySelector('[name=nick]').validationMessage") == "This is too long."
+    assert opened.evaluate("document.querySelector('header').hidden")
+    type_into(opened, "nick", 10 * "あ")
+    assert opened.evaluate("document.querySelector('#join').checkValidity()")
+    assert server.stop() == 0
+    press_enter(opened)
+    refused = "document.querySelector('#join p').hidden ? '' : document.querySelector('#join p').textContent"
+    eventually(lambda: opened.evaluate(refused).startswith("The server did not let you in."), "the page says so")
+    assert opened.evaluate("document.querySelector('header').hidden && !document.querySelector('#join').hidden")
+    assert not opened.evaluate(WIDER)
+
+
 @pytest.mark.parametrize("width, dark", [(1280, False), (1280, True), (375, True)])
 def test_chart(opened, started, width, dark):
     server = started("websocket_chart")

@@ -62,7 +62,7 @@ class Load:
         return self.read(seconds)
 
     def run(self, seconds):
-        """A run: messages, published, duration_us, the ERRORS, the last fault, p50_us, p90_us, p99_us, max_us."""
+        """A run: messages, published, received (bytes), duration_us, the ERRORS, the last fault, p50_us, p90_us, p99_us, max_us."""
         return self.ask(f"run {seconds}", seconds + self.patience_ms / 1000 + 60)
 
     def count_open(self):

@@ -11,7 +11,7 @@ import statistics
 from . import Refused, cpu, idle, system_calls, websocket_load, websocket_verify
 from .contender import one_line
 
-KEYS = ("cpu_us", "user_us", "system_us", "rps", "p50_ms", "p90_ms", "p99_ms", "max_ms", "rss_kb", "bytes", "private_bytes", "kernel_bytes")
+KEYS = ("cpu_us", "user_us", "system_us", "rps", "p50_ms", "p90_ms", "p99_ms", "max_ms", "rss_kb", "wire_bytes", "bytes", "private_bytes", "kernel_bytes")
 # Connections of an idle work that are opened before the others are counted.
 WARM_UP_CONNECTIONS = 100
 TRACE_SECONDS = 1
@@ -154,7 +154,7 @@ class Session:
         websocket_verify.check(server, path, work)
         total, user, system = spent.per_request(done["messages"])
         entry.update(cpu_us=total, user_us=user, system_us=system, rps=done["messages"] / (done["duration_us"] / 1e6), rss_kb=resident,
-                     published=done["published"])
+                     published=done["published"], wire_bytes=done["received"] / done["messages"])
         entry.update({f"{name}_ms": done[f"{name}_us"] / 1000 for name in ("p50", "p90", "p99", "max")})
         return entry
 

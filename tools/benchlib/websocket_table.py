@@ -6,7 +6,7 @@ from . import targets
 from .websocket_session import ratio
 
 OWN, FLOOR = "uvhttp", "floor"
-COLUMNS = ["", "CPU us", "user", "system", "spread", "per s", "p50 ms", "p99", "max", "MB", "x floor", "x uvhttp", "calls", "runs"]
+COLUMNS = ["", "CPU us", "user", "system", "spread", "per s", "p50 ms", "p99", "max", "MB", "wire B", "x floor", "x uvhttp", "calls", "runs"]
 IDLE_COLUMNS = ["", "bytes each", "spread", "private", "in the kernel", "x uvhttp", "runs"]
 # A call for each subscriber; those that a publication or a turn of the loop takes besides are few beside thousands of them.
 FLOOR_LIMIT, CALLS_LIMIT, IDLE_LIMIT = 1.15, 1.0, 768
@@ -39,7 +39,7 @@ def row(result, results):
         return [title, number(median["bytes"], 0), f"{low:,.0f}-{high:,.0f}", number(median["private_bytes"], 0), number(median["kernel_bytes"], 0),
                 beside[1], counted]
     return [title, *(number(median[one], 2) for one in ("cpu_us", "user_us", "system_us")), f"{low:.2f}-{high:.2f}", number(median["rps"], 0),
-            *(number(median[one], 2) for one in ("p50_ms", "p99_ms", "max_ms")), number(median["rss_kb"] / 1024, 1), *beside, calls_of(result), counted]
+            *(number(median[one], 2) for one in ("p50_ms", "p99_ms", "max_ms")), number(median["rss_kb"] / 1024, 1), number(median["wire_bytes"], 0), *beside, calls_of(result), counted]
 
 
 def rows(results, idle):

@@ -133,6 +133,8 @@ static void order_pieces(uvhttp_websocket_t *ws, const char *words)
     (void)words;
     (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
     remember(uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "no", 2));
+    if (uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, "no", 2, false) != UVHTTP_EINVAL)
+        abort();
     (void)uvhttp_websocket_ping(ws, "between", 7);
     (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "two ", 4, false);
     (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
@@ -284,9 +286,11 @@ static int admit(uvhttp_request_t *req, void **data, void *arg)
         return UVHTTP_DECLINED;
     if (strcmp(user, "broken") == 0)
         return UVHTTP_EINVAL;
-    if (strcmp(user, "answered") == 0) {
+    if (strcmp(user, "crowded") == 0)
+        return UVHTTP_ENOMEM;
+    if (strncmp(user, "answered", 8) == 0) {
         (void)uvhttp_response_send_status(uvhttp_request_response(req), 401);
-        return UVHTTP_DECLINED;
+        return user[8] == '\0' ? UVHTTP_DECLINED : 0;
     }
     *data = malloc(strlen(user) + 1);
     if (*data == NULL)
@@ -393,7 +397,7 @@ static const struct {
     {"/ws/small-deflate",
      {EVENTS, .max_message_size = 100000, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}                       },
     {"/ws/ratio",             {EVENTS, .max_message_size = BIG, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED} },
-    {"/ws/budget",            {EVENTS, .max_message_size = BIG, .memory = 100000}                                },
+    {"/ws/budget",            {EVENTS, .max_message_size = 100000, .memory = 100000}                             },
     {"/ws/rate",              {EVENTS, .max_message_rate = 5}                                                    },
     {"/ws/defaults",          {EVENTS}                                                                           },
     {"/ws/pinging",           {EVENTS, .ping_interval = 1}                                                       },
@@ -421,8 +425,7 @@ static int add_endpoint(uvhttp_server_t *server, const char *path, const uvhttp_
     err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                       .pattern = path,
                                                       .handler = uvhttp_websocket_handle_request,
-                                                      .arg = endpoint,
-                                                      .upgrade = "websocket"});
+                                                      .arg = endpoint});
     if (err == 0)
         err = uvhttp_server_route(server, "GET", state_path, tell_state, endpoint);
     if (err == 0 && strcmp(path, "/ws/echo") == 0)

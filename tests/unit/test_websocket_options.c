@@ -1,0 +1,107 @@
+/* Options of a WebSocket endpoint: what is refused by itself and beside other options, and that the message tells option, value and what is allowed. */
+#include <uvhttp/websocket.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/error.h>
+
+static void take(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
+                 void *arg)
+{
+    (void)ws, (void)kind, (void)data, (void)size, (void)arg;
+}
+
+/* `message` NULL: they are fine. */
+static void expect(uvhttp_websocket_options_t options, const char *message)
+{
+    char text[256] = "";
+    options.events.message = take;
+    int err = uvhttp_websocket_check(&options, text, sizeof(text));
+    assert_string_equal(text, message == NULL ? "" : message);
+    assert_int_equal(err, message == NULL ? 0 : UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_websocket_check(&options, NULL, 0), err);
+}
+
+#define EXPECT(message, ...) expect((uvhttp_websocket_options_t){__VA_ARGS__}, message)
+
+static void each_by_itself(void **state)
+{
+    (void)state;
+    EXPECT(NULL, .arg = NULL);
+    EXPECT("max_message_size is 2000000000; allowed are 0 to 1073741824 bytes",
+           .max_message_size = 2000000000);
+    EXPECT("ping_interval is -2; allowed are -1 (never) to 86400 seconds", .ping_interval = -2);
+    EXPECT("window_bits is 8; allowed are 9 to 15 bits", .window_bits = 8);
+}
+
+static void negative_numbers_are_told_as_they_are(void **state)
+{
+    (void)state;
+    EXPECT("close_timeout is -1; allowed are 0 to 86400 seconds", .close_timeout = -1);
+    EXPECT("compression_level is -2147483648; allowed are 0 to 9 (zlib's)", .compression_level = INT32_MIN);
+    EXPECT("window_bits is -9; allowed are 9 to 15 bits", .window_bits = -9);
+    EXPECT("compression is -1; allowed are 0 to 2 (a kind)",
+           .compression = (uvhttp_websocket_compression_t)-1);
+}
+
+static void what_one_promises_another_keeps(void **state)
+{
+    (void)state;
+    EXPECT("low_watermark is 65537; allowed are 0 to 65536 bytes (high_watermark)", .low_watermark = 65537);
+    EXPECT("low_watermark is 11; allowed are 0 to 10 bytes (high_watermark)", .low_watermark = 11,
+           .high_watermark = 10);
+    EXPECT(NULL, .low_watermark = 10, .high_watermark = 10, .max_queue_size = 10);
+    EXPECT("high_watermark is 1048577; allowed are 0 to 1048576 bytes (max_queue_size)",
+           .high_watermark = 1048577);
+    EXPECT(NULL, .max_queue_size = 1000); /* the default of high_watermark goes along */
+    EXPECT("memory is 1; allowed are 1048576 bytes (max_message_size) and more", .memory = 1);
+    EXPECT(NULL, .memory = 1000, .max_message_size = 1000);
+    EXPECT(NULL, .memory = SIZE_MAX);
+#if UVHTTP_TESTS_COMPRESSION
+    EXPECT("memory_per_connection is 1; allowed are 18016 bytes (windows of 9 bits) and more",
+           .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory_per_connection = 1);
+#endif
+    EXPECT(NULL, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory_per_connection = 18016);
+    EXPECT(NULL, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED, .memory_per_connection = 1);
+    EXPECT(NULL,
+           .max_frame_size = 1100000); /* a message that does not shrink is longer when it is compressed */
+}
+
+static void origins(void **state)
+{
+    (void)state;
+    EXPECT(NULL, .origins = (const char *const[]){NULL}); /* no browser */
+    EXPECT(NULL, .origins = (const char *const[]){"https://example.org", "null", NULL});
+    EXPECT("origins is \"https://*.example.org\"; allowed are scheme://host[:port] without '*' and without a "
+           "slash at "
+           "the end, and \"null\"; for any origin leave the list NULL",
+           .origins = (const char *const[]){"https://*.example.org", NULL});
+}
+
+static void exactly_one_takes_what_comes(void **state)
+{
+    (void)state;
+    char text[256] = "";
+    assert_int_equal(uvhttp_websocket_check(&(uvhttp_websocket_options_t){0}, text, sizeof(text)),
+                     UVHTTP_EINVAL);
+    assert_string_equal(text, "one of events.message and events.piece has to be set, and not both");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_by_itself),
+        cmocka_unit_test(negative_numbers_are_told_as_they_are),
+        cmocka_unit_test(what_one_promises_another_keeps),
+        cmocka_unit_test(origins),
+        cmocka_unit_test(exactly_one_takes_what_comes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
