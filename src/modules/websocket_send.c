@@ -61,7 +61,7 @@ static int await_room(struct uvhttp_websocket *ws)
 static int taken(struct uvhttp_websocket *ws)
 {
     size_t waits = ws->queue != NULL ? ws->queue->bytes + ws->charged : ws->charged;
-    ws->active = true;
+    uvh_websocket_moved(ws);
     return UVH_LIKELY(waits <= ws->worker->endpoint->options.high_watermark) ? 0 : await_room(ws);
 }
 
