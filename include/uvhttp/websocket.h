@@ -168,7 +168,7 @@ typedef struct uvhttp_websocket_target {
     const char *url;    /* "ws://host[:port]/path?query" */
     const char *fields; /* further request fields, each "Name: value\r\n"; NULL: none */
     char *
-        message; /* gets words about a url or fields that are refused at once, as the server's log does, otherwise ""; NUL-terminated. NULL: only the log gets them */
+        message; /* gets what the log says when url or fields are refused at once, otherwise ""; may be NULL */
     size_t message_size; /* bytes there; 256 are enough */
 } uvhttp_websocket_target_t;
 

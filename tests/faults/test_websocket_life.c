@@ -12,6 +12,7 @@
 
 #include <uvhttp/websocket.h>
 
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "modules/websocket.h"
 #include "platform/deflate.h"
@@ -397,26 +398,35 @@ static void who_does_not_answer_is_left_with_the_code_of_ours(void **state)
     end();
 }
 
-/* A client that is failed in the middle of a message gets the rest of it, and the code. */
+/* Sends what ends the connection in the middle of a message, of which the client gets the rest, and then the code. */
+static void end_within_a_message(const char *frame, size_t size, const char *code)
+{
+    begin((uvhttp_websocket_options_t){.close_timeout = 2});
+    send_much();
+    raw_client_send(&client, frame, size);
+    turns();
+    assert_true(seen.over);
+    while (!client.ended && client.received - behind < LARGE + 10 + 4) {
+        if (ws->queue != NULL || ws->charged > 0)
+            pass(1500);
+        take(20000);
+    }
+    assert_true(client.received - behind >= LARGE + 10 + 4);
+    assert_memory_equal(client.data + behind + LARGE + 10, "\x88", 1);
+    assert_memory_equal(client.data + behind + LARGE + 12, code, 2);
+    end();
+}
+
 static void who_is_failed_gets_what_has_begun(void **state)
 {
     (void)state;
-    begin((uvhttp_websocket_options_t){.close_timeout = 2});
-    send_much();
-    raw_client_send(&client, "\x83\x80" NO_MASK, 6);
-    turns();
-    assert_true(seen.over);
-    for (int i = 0; i < 1000 && !client.ended; i++) {
-        if (ws->stream != NULL && !ws->stream->conn->close_after)
-            pass(1500);
-        take(20000);
-        if (client_has("\x88", 1) && client.received - behind > LARGE + 10)
-            break;
-    }
-    assert_true(client.received - behind > LARGE + 10);
-    assert_memory_equal(client.data + behind + LARGE + 10, "\x88", 1);
-    assert_memory_equal(client.data + behind + LARGE + 12, "\x03\xea", 2);
-    end();
+    end_within_a_message("\x83\x80" NO_MASK, 6, "\x03\xea");
+}
+
+static void who_closes_gets_what_has_begun(void **state)
+{
+    (void)state;
+    end_within_a_message("\x88\x82" NO_MASK "\x03\xe8", 8, "\x03\xe8");
 }
 
 /* ---- pauses ---- */
@@ -477,9 +487,9 @@ static void send_bomb(size_t frames)
 {
     static char zeros[BOMB];
     struct uvh_bytes out;
-    struct uvh_deflater *deflater = uvh_deflater_new(&stage.heap.allocator, 6, 15, 8);
+    struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), 6, 15, 8);
     assert_non_null(deflater);
-    uvh_bytes_init(&out, &stage.heap.allocator, BOMB);
+    uvh_bytes_init(&out, uvh_alloc_default(), BOMB);
     assert_int_equal(uvh_deflater_message(deflater, zeros, sizeof zeros, &out), 0);
     for (size_t i = 0, at = 0; i < frames; i++) {
         size_t size = i + 1 < frames ? out.length / frames : out.length - at;
@@ -564,6 +574,34 @@ static void a_pause_within_a_frame_may_be_the_last(void **state)
     assert_int_equal(seen.pieces, 1);
     end();
 }
+
+/* Without memory for what is kept the connection ends, and is told. */
+static void every_allocation_of_a_pause_may_fail(void **state)
+{
+    bool failed = true;
+    size_t n = 1;
+    (void)state;
+    for (; failed; n++) {
+        assert_true(n < 100);
+        begin_with_pieces(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
+        fault_heap_arm(&stage.heap, n, false);
+        send_bomb(2);
+        while (!seen.over && ws->paused) {
+            seen.pause_at = 3;
+            uvhttp_websocket_resume(ws);
+            turns();
+        }
+        failed = atomic_load(&stage.heap.failures) > 0;
+        fault_heap_arm(&stage.heap, 0, false);
+        assert_true(failed || seen.bytes == BOMB + 4);
+        if (!seen.over) {
+            send_close();
+            assert_ends("1000 ");
+        }
+        end();
+    }
+    assert_true(n > 4);
+}
 #endif
 
 int main(void)
@@ -580,12 +618,14 @@ int main(void)
         cmocka_unit_test(who_breaks_it_did_not_get_all),
         cmocka_unit_test(who_does_not_answer_is_left_with_the_code_of_ours),
         cmocka_unit_test(who_is_failed_gets_what_has_begun),
+        cmocka_unit_test(who_closes_gets_what_has_begun),
         cmocka_unit_test(a_paused_connection_that_is_closed_sees_the_answer),
         cmocka_unit_test(what_was_kept_is_told_before_the_end),
 #if UVHTTP_TESTS_COMPRESSION
         cmocka_unit_test(a_pause_holds_within_a_frame_that_expands),
         cmocka_unit_test(a_pause_within_a_frame_loses_nothing_at_the_end),
         cmocka_unit_test(a_pause_within_a_frame_may_be_the_last),
+        cmocka_unit_test(every_allocation_of_a_pause_may_fail),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
