@@ -95,7 +95,10 @@ int main(int argc, char **argv)
         .events = {.open = open, .message = print, .drain = go_on, .close = closed},
           .arg = server
     };
-    uvhttp_websocket_target_t target = {.url = argc > 1 ? argv[1] : "ws://127.0.0.1:8080/echo"};
+    char message[256] = "";
+    uvhttp_websocket_target_t target = {.url = argc > 1 ? argv[1] : "ws://127.0.0.1:8080/echo",
+                                        .message = message,
+                                        .message_size = sizeof message};
     uvhttp_websocket_endpoint_t *endpoint;
     sem_init(&may_read, 0, AHEAD);
     int err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
@@ -104,7 +107,7 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_server_run(server);
     if (err != 0) {
-        fprintf(stderr, "%s: %s\n", target.url, uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
         result = 1;
     }
     if (reading && pthread_cancel(reader) == 0)

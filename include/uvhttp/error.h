@@ -26,7 +26,7 @@ extern "C" {
     X(ETRUNCATED, -10013, "the file became shorter while it was being sent")         \
     X(EFULL, -10014, "too much waits to be sent already; write when it has drained") \
     X(ELENGTH, -10015, "the body has not the length that was announced")             \
-    X(ENOTSUP, -10016, "this was left out when uvhttp was built")                    \
+    X(ENOTSUP, -10016, "this build of uvhttp does not have it")                      \
     X(ETOOLARGE, -10017, "the body is larger than it may be")                        \
     X(ESIGNATURE, -10018, "there is no signature of ours")                           \
     X(EEXPIRED, -10019, "the time for which it was signed is over")

@@ -70,7 +70,7 @@ typedef struct uvhttp_websocket_events {
     void (*ping)(uvhttp_websocket_t *ws, const char *data, size_t size, void *arg);
     void (*pong)(uvhttp_websocket_t *ws, const char *data, size_t size, void *arg);
     /* It is over. `code` and `reason` (UTF-8, at most 123 bytes, NUL-terminated) are what the peer has sent, or what we closed it with if the peer sent nothing; ABNORMAL when the connection just
-     * broke. Of a connection of uvhttp_websocket_connect that never opened, `reason` says why. Behind it `ws` is gone. */
+     * broke, or ended before all that waited was sent. Of a connection of uvhttp_websocket_connect that never opened, `reason` says why. Behind it `ws` is gone. */
     void (*close)(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg);
 } uvhttp_websocket_events_t;
 
@@ -126,8 +126,8 @@ typedef struct uvhttp_websocket_options {
 
     /* Whether the peer is still there, seconds; each is up to an eighth and a quarter of a second late. */
     int ping_interval; /* of silence until a ping; who does not answer until the next one is gone (ABNORMAL). 0: 30, -1: never */
-    int idle_timeout;  /* without a message either way until it is closed with NORMAL. 0 or -1: never */
-    int close_timeout; /* for the closing handshake, and for a connection to open. 0: 10 */
+    int idle_timeout; /* without a byte of a message either way until it is closed with NORMAL. 0 or -1: never */
+    int close_timeout; /* for the closing handshake, counted from when the peer has taken the last of what waits; for a connection to open. 0: 10 */
 
     /* Compression. */
     uvhttp_websocket_compression_t compression;
@@ -178,10 +178,13 @@ UVHTTP_EXPORT int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint,
 typedef struct uvhttp_websocket_target {
     const char *url;    /* "ws://host[:port]/path?query" */
     const char *fields; /* further request fields, each "Name: value\r\n"; NULL: none */
+    char *
+        message; /* gets what the log says when url or fields are refused at once, otherwise ""; may be NULL */
+    size_t message_size; /* bytes there; 256 are enough */
 } uvhttp_websocket_target_t;
 
 /* Connects to a server: `open` tells of success, otherwise `close` is called, with ABNORMAL and the reason, at the latest behind twice close_timeout. The endpoint's protocols are offered (and one is demanded if protocol_required), and its compression; `origins` and `admit` do
- * not matter. On the thread of the server's first worker; the server need not listen (uvhttp_stream_connect says when it runs). Errors, then no callback runs and `data` is still yours: UVHTTP_EINVAL (url, fields), UVHTTP_ENOTSUP (wss: there is no
+ * not matter. On the thread of the server's first worker; the server need not listen (uvhttp_stream_connect says when it runs). Errors, then no callback runs and `data` is still yours: UVHTTP_EINVAL (url, fields; target->message says what is wrong), UVHTTP_ENOTSUP (wss: there is no
  * TLS yet), UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's. `ws` may be NULL. */
 UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
                                            const uvhttp_websocket_target_t *target, void *data,
@@ -216,14 +219,15 @@ UVHTTP_EXPORT int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_w
 UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size);
 
 /* Closes: sends what waits, then a close frame with the code (1000 to 1003, 1007 to 1014, 3000 to 4999; 0: without a code) and the reason (UTF-8, at most 123 bytes; NULL: none), and waits for the peer's at most
- * close_timeout. Messages that still come are told. Errors: UVHTTP_EINVAL, UVHTTP_EGONE (it is closing). `close` may run before this returns. */
+ * close_timeout. That counts from when the last of it has left; until then it begins again whenever the peer has taken something, and a server that stops waits drain_timeout for all. Messages that still come are told,
+ * also when it was paused: it is read again, or the peer's answer would not be seen. Errors: UVHTTP_EINVAL, UVHTTP_EGONE (it is closing). `close` may run before this returns. */
 UVHTTP_EXPORT int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *reason);
 
 /* Ends it at once: what waits is lost, the peer sees the connection break. `close` has run when this returns. In `open` the answer to the handshake may be lost as well: to say no to somebody,
  * close, or better do so in `admit`. */
 UVHTTP_EXPORT void uvhttp_websocket_abort(uvhttp_websocket_t *ws);
 
-/* Stops reading, so that the peer's sending comes to a halt, and goes on. */
+/* Stops reading, so that the peer's sending comes to a halt, and goes on. In between nothing of a message is told. A pause has no effect on a connection that closes. */
 UVHTTP_EXPORT void uvhttp_websocket_pause(uvhttp_websocket_t *ws);
 UVHTTP_EXPORT void uvhttp_websocket_resume(uvhttp_websocket_t *ws);
 

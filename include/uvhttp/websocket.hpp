@@ -73,6 +73,8 @@ struct WebSocketOptions {
 struct WebSocketTarget {
     std::string_view url = {};    /* "ws://host[:port]/path?query" */
     std::string_view fields = {}; /* further request fields, each "Name: value\r\n" */
+    std::span<char> message =
+        {}; /* gets words, NUL-terminated, about a url or fields that are refused at once */
 };
 
 /* An endpoint, which goes with its server: a view. As a handler it does the handshake: group.get("/chat", endpoint). */
@@ -537,6 +539,8 @@ private:
         uvhttp_websocket_target_t raw = {};
         raw.url = url.c_str();
         raw.fields = fields.c_str();
+        raw.message = target.message.data();
+        raw.message_size = target.message.size();
         uvhttp_websocket_t *made = nullptr;
         const int error = uvhttp_websocket_connect(native(), &raw, data, &made);
         if (ws != nullptr)

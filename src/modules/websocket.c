@@ -14,6 +14,8 @@ enum {
         4096, /* what the stream may keep before it refuses: the rest waits in our queue, where it is counted */
 };
 
+const char uvh_websocket_stopping[] = "the server is stopping";
+
 /* ---- life ---- */
 
 struct uvhttp_websocket *uvh_websocket_new(struct uvh_ws_worker *worker, void *data)
@@ -85,11 +87,27 @@ void uvh_websocket_let_go(struct uvhttp_websocket *ws)
     uvh_free(allocator, ws);
 }
 
+/* Something that was sent has not been taken by the system yet. */
+static bool is_sending(const struct uvhttp_websocket *ws)
+{
+    return ws->queue != NULL || ws->charged > 0;
+}
+
+/* What its user has not been told, and would not know. */
+static void explain_end(struct uvhttp_websocket *ws)
+{
+    if (!ws->opened && ws->close_reason == NULL)
+        uvh_websocket_set_reason(ws, 0, "the connection broke before the answer");
+    else if (ws->close_sent && is_sending(ws) && ws->close_code != UVHTTP_WEBSOCKET_ABNORMAL)
+        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL, "it ended before all that waited was sent");
+}
+
 static void on_stream_closed(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     (void)stream;
     uvh_websocket_hold(ws);
+    explain_end(ws);
     ws->stream = NULL;
     uvh_budget_give(&ws->worker->endpoint->memory->budget, ws->charged);
     ws->charged = 0;
@@ -137,13 +155,18 @@ static void end_when_sent(struct uvhttp_websocket *ws)
     uvh_websocket_end_if_sent(ws);
 }
 
-static void start_deadline(struct uvhttp_websocket *ws)
+/* Gives the peer close_timeout from the last bytes on that have left. A paused connection goes on: otherwise the peer's close frame would not be seen. */
+static void await_end(struct uvhttp_websocket *ws)
 {
     ws->closing_timer = true;
-    if (ws->stream != NULL &&
-        uvhttp_stream_set_timer(ws->stream, (uint32_t)ws->worker->endpoint->options.close_timeout * 1000) ==
-            UVHTTP_ENOMEM)
+    if (ws->stream == NULL)
+        return;
+    uvh_websocket_moved(ws);
+    if (uvhttp_stream_set_timer(ws->stream, (uint32_t)ws->worker->endpoint->options.close_timeout * 1000) ==
+        UVHTTP_ENOMEM)
         uvhttp_stream_close(ws->stream);
+    else
+        uvhttp_websocket_resume(ws);
 }
 
 void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *reason)
@@ -158,7 +181,7 @@ void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *
         uvh_websocket_set_reason(ws, code, reason);
     uvh_websocket_send_close(ws, code, reason, strlen(reason), true);
     tell_closed(ws);
-    start_deadline(ws);
+    await_end(ws);
     end_when_sent(ws);
     uvh_websocket_let_go(ws);
 }
@@ -171,7 +194,7 @@ void uvh_websocket_take_close(struct uvhttp_websocket *ws, const struct uvh_ws_e
     uvh_websocket_keep_reason(ws, event->data, event->size);
     uvh_websocket_send_close(ws, event->code, NULL, 0, true);
     tell_closed(ws);
-    start_deadline(ws);
+    await_end(ws);
     if (!ws->client)
         end_when_sent(ws);
 }
@@ -188,26 +211,30 @@ int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *re
     ws->close_code = code == 0 ? UVHTTP_WEBSOCKET_NO_STATUS : (uint16_t)code;
     uvh_websocket_keep_reason(ws, reason, length);
     uvh_websocket_send_close(ws, code, reason, length, false);
-    start_deadline(ws);
+    await_end(ws);
     uvh_websocket_let_go(ws);
     return 0;
 }
 
 void uvhttp_websocket_abort(uvhttp_websocket_t *ws)
 {
-    if (ws->stream != NULL)
-        uvhttp_stream_close(ws->stream);
+    if (ws->stream == NULL)
+        return;
+    if (!ws->opened)
+        uvh_websocket_set_reason(ws, 0, "given up before the answer");
+    uvhttp_stream_close(ws->stream);
 }
 
 /* The server stops. */
 static void on_stopping(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
-    (void)stream;
-    if (uvh_websocket_is_open(ws))
+    if (uvh_websocket_is_open(ws)) {
         (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_GOING_AWAY, NULL);
-    else if (!ws->opened)
-        uvhttp_stream_close(ws->stream);
+    } else if (!ws->opened) {
+        uvh_websocket_set_reason(ws, 0, uvh_websocket_stopping);
+        uvhttp_stream_close(stream);
+    }
 }
 
 /* ---- from the stream ---- */
@@ -235,7 +262,8 @@ static void on_drain(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     (void)stream;
-    ws->heard = true; /* it takes what waits, so it is there */
+    uvh_websocket_heard(ws); /* it takes what waits, so it is there */
+    uvh_websocket_moved(ws);
     uvh_websocket_drained(ws);
 }
 
@@ -253,51 +281,90 @@ int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size)
     return err;
 }
 
-static bool passed(uint32_t time_ms, int seconds)
+/* Milliseconds until so many seconds will have passed since then; 0 when they have. */
+static uint32_t left_of(const struct uvhttp_websocket *ws, uint32_t since, int seconds)
 {
-    return seconds > 0 && time_ms >= (uint32_t)seconds * 1000;
+    uint32_t passed = uvh_websocket_now(ws) - since, whole = (uint32_t)seconds * 1000;
+    return passed < whole ? whole - passed : 0;
 }
 
-/* A look at a connection that may have gone silent. No clock is read and no timer moved when bytes come: they only leave a mark. */
-static void on_tick(struct uvhttp_websocket *ws)
+/* Has it looked at when something may be due, if ever. Moments are noted when bytes move and the timer stays where it is, since setting it for each message would cost more. */
+static int look_later(struct uvhttp_websocket *ws)
 {
-    const struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    const uvhttp_websocket_options_t *options = &endpoint->options;
-    ws->heard = ws->heard || ws->paused; /* then it is us who do not listen */
-    ws->silent_ms = ws->heard ? 0 : ws->silent_ms + endpoint->tick_ms;
-    ws->idle_ms = ws->active ? 0 : ws->idle_ms + endpoint->tick_ms;
-    ws->pinged = ws->pinged && !ws->heard;
-    ws->heard = ws->active = false;
-    if (passed(ws->idle_ms, options->idle_timeout)) {
+    const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
+    uint32_t idle = UINT32_MAX, silent = UINT32_MAX;
+    if (options->idle_timeout > 0)
+        idle = left_of(ws, ws->moved_at, options->idle_timeout);
+    if (options->ping_interval > 0)
+        silent = left_of(ws, ws->heard_at, options->ping_interval);
+    uint32_t least = idle < silent ? idle : silent;
+    return least == UINT32_MAX ? 0 : uvhttp_stream_set_timer(ws->stream, least);
+}
+
+/* The stream tells when all has left, which a slow peer makes late: part of it is a sign of life, too. */
+static void note_leaving(struct uvhttp_websocket *ws)
+{
+    size_t blocked = uvhttp_stream_blocked(ws->stream);
+    if (blocked >= ws->charged)
+        return;
+    uvh_budget_give(&ws->worker->endpoint->memory->budget, ws->charged - blocked);
+    ws->charged = blocked;
+    uvh_websocket_heard(ws);
+    uvh_websocket_moved(ws);
+}
+
+/* A look at a connection that may have gone silent. */
+static void on_look(struct uvhttp_websocket *ws)
+{
+    const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
+    note_leaving(ws);
+    if (ws->paused) /* then it is us who do not listen */
+        uvh_websocket_heard(ws);
+    if (options->idle_timeout > 0 && left_of(ws, ws->moved_at, options->idle_timeout) == 0) {
         (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "idle_timeout");
         return;
     }
-    if (passed(ws->silent_ms, options->ping_interval)) {
+    if (options->ping_interval > 0 && left_of(ws, ws->heard_at, options->ping_interval) == 0) {
         if (ws->pinged) {
             uvh_websocket_set_reason(ws, 0, "no answer to a ping");
             uvhttp_stream_close(ws->stream);
             return;
         }
-        ws->silent_ms = 0;
+        ws->heard_at = uvh_websocket_now(ws); /* for the answer */
         int err = uvhttp_websocket_ping(ws, NULL, 0);
         if (err == UVHTTP_EGONE)
             return;
         ws->pinged = err == 0;
     }
     if (ws->stream != NULL)
-        (void)uvhttp_stream_set_timer(ws->stream, endpoint->tick_ms);
+        (void)look_later(ws);
+}
+
+/* It closes: who still takes what waits has time for it. */
+static void on_deadline(struct uvhttp_websocket *ws)
+{
+    note_leaving(ws);
+    uint32_t left = left_of(ws, ws->moved_at, ws->worker->endpoint->options.close_timeout);
+    if (left > 0 && uvhttp_stream_set_timer(ws->stream, left) == 0)
+        return;
+    if (is_sending(ws))
+        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL,
+                                 "the peer has taken nothing of what waited for close_timeout");
+    uvhttp_stream_close(ws->stream);
 }
 
 static void on_timer(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     uvh_websocket_hold(ws);
-    if (!ws->opened)
+    if (!ws->opened) {
         uvh_websocket_set_reason(ws, 0, "no answer within close_timeout");
-    if (ws->closing_timer || !ws->opened)
         uvhttp_stream_close(stream);
-    else
-        on_tick(ws);
+    } else if (ws->closing_timer) {
+        on_deadline(ws);
+    } else {
+        on_look(ws);
+    }
     uvh_websocket_let_go(ws);
 }
 
@@ -318,14 +385,15 @@ void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol, struc
     ws->protocol = protocol;
     ws->deflate = deflate;
     uvhttp_stream_set_backlog(ws->stream, STREAM_BACKLOG);
-    if (endpoint->tick_ms > 0 && uvhttp_stream_set_timer(ws->stream, endpoint->tick_ms) == UVHTTP_ENOMEM) {
+    uvh_websocket_heard(ws);
+    uvh_websocket_moved(ws);
+    if (look_later(ws) == UVHTTP_ENOMEM) {
         uvh_websocket_set_reason(ws, 0, "no memory");
         ws->unknown = !ws->client; /* the user of a client's waits for something to happen */
         uvhttp_stream_close(ws->stream);
         return;
     }
     ws->opened = true;
-    ws->heard = ws->active = true;
     uvh_ws_reader_init(&ws->reader, deflate != NULL);
     uvh_counter_add(&worker->connections, 1);
     uvh_counter_add(&worker->total_connections, 1);

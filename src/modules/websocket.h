@@ -55,7 +55,6 @@ struct uvhttp_websocket_endpoint {
     struct uvh_ws_rules from_clients; /* for connections that were accepted */
     struct uvh_ws_rules from_servers; /* for those that were made */
     struct uvh_ws_memory *memory;
-    uint32_t tick_ms; /* between looks at a silent connection; 0: nobody looks */
     size_t worker_count;
     struct uvh_ws_worker workers[];
 };
@@ -88,9 +87,10 @@ struct uvhttp_websocket {
     struct uvh_ws_reader reader;
     struct uvh_utf8 utf8;      /* of the text that is coming */
     struct uvh_utf8 sent_utf8; /* of the text that is being sent in pieces */
-    uint32_t silent_ms;        /* since bytes have come, at the last tick */
-    uint32_t idle_ms;          /* since a message has come or gone, at the last tick */
-    uint16_t close_code;       /* of the peer's close frame, or of ours */
+    uint32_t heard_at; /* when the peer has shown that it is there, or got a ping; see uvh_websocket_now */
+    uint32_t
+        moved_at; /* when bytes of messages have moved, either way; while closing: ours, or the beginning */
+    uint16_t close_code; /* of the peer's close frame, or of ours */
     uint16_t holds;
     bool client : 1; /* we are the client */
     bool opened : 1;
@@ -100,16 +100,16 @@ struct uvhttp_websocket {
     bool close_received : 1;
     bool failed : 1;        /* the peer has broken a rule: nothing it sends counts any more */
     bool end_when_sent : 1; /* the stream is ended once nothing waits */
-    bool closing_timer : 1; /* the timer is the deadline of the closing handshake */
+    bool closing_timer : 1; /* the timer is that of the closing handshake */
     bool full : 1;          /* more than high_watermark waits, and `drain` is owed */
     bool paused : 1;
     bool sending_pieces : 1;
     bool sending_text : 1; /* and they are text */
     bool pong_waits : 1;   /* behind others, unless it has left meanwhile */
-    bool heard : 1;        /* bytes have come since the last tick */
-    bool active : 1;       /* a message has come or gone since the last tick */
     bool pinged : 1;       /* silence was answered by a ping */
     bool text : 1;         /* the message that is coming is text */
+    bool expanding : 1;    /* a piece of it has not been expanded to its end */
+    bool expands_last : 1; /* and the message ends with that piece */
     bool own_reason : 1;
 };
 
@@ -122,6 +122,9 @@ _Static_assert(sizeof(struct uvhttp_websocket) <= 288, "an idle connection stays
 struct uvhttp_websocket *uvh_websocket_new(struct uvh_ws_worker *worker, void *data);
 /* It never opened, and nobody knows of it: the memory is freed, the user's data stays the caller's. */
 void uvh_websocket_discard(struct uvhttp_websocket *ws);
+
+/* Why a client's connection does not open: its own server stops. */
+extern const char uvh_websocket_stopping[];
 
 /* The callbacks of its stream, whose argument is the connection. */
 extern const uvhttp_stream_events_t uvh_websocket_stream_events;
@@ -150,6 +153,25 @@ void uvh_websocket_keep_reason(struct uvhttp_websocket *ws, const char *text, si
 
 /* Ends the stream if that waits for the last bytes, and they have left. */
 void uvh_websocket_end_if_sent(struct uvhttp_websocket *ws);
+
+/* Milliseconds of the loop's clock, as few as a connection keeps: differences are right for 49 days. Its stream is there. */
+static inline uint32_t uvh_websocket_now(const struct uvhttp_websocket *ws)
+{
+    return (uint32_t)uvhttp_stream_now(ws->stream);
+}
+
+/* The peer is there. */
+static inline void uvh_websocket_heard(struct uvhttp_websocket *ws)
+{
+    ws->heard_at = uvh_websocket_now(ws);
+    ws->pinged = false;
+}
+
+/* Bytes of a message have moved. */
+static inline void uvh_websocket_moved(struct uvhttp_websocket *ws)
+{
+    ws->moved_at = uvh_websocket_now(ws);
+}
 
 /* True when it takes messages to send. */
 static inline bool uvh_websocket_is_open(const struct uvhttp_websocket *ws)

@@ -9,11 +9,12 @@
 #include <uvhttp/stream.h>
 
 #include "codec/field.h"
+#include "codec/shown.h"
 #include "codec/ws_handshake.h"
 
 #define VERSION "13"
 
-enum { SHOWN_MOST = 48, SHOWN_SIZE = SHOWN_MOST + sizeof("...") };
+enum { SHOWN_SIZE = 52 }; /* bytes of what a client has sent */
 
 /* What stands in the fields. They are gone through once, since lists may have several lines and the others must not. */
 struct offer {
@@ -40,14 +41,9 @@ refuse(struct uvh_ws_refusal *refusal, int status, const char *format, ...)
     return UVHTTP_EINVAL;
 }
 
-/* What a client has sent, so that it can stand in a text: short, and without what is not visible ASCII. */
 static const char *shown(uvhttp_slice_t value, char text[SHOWN_SIZE])
 {
-    size_t length = value.length < SHOWN_MOST ? value.length : SHOWN_MOST;
-    for (size_t i = 0; i < length; i++)
-        text[i] = value.base[i] >= ' ' && value.base[i] <= '~' ? value.base[i] : '?';
-    snprintf(text + length, SHOWN_SIZE - length, "%s", length < value.length ? "..." : "");
-    return text;
+    return uvh_shown(value, text, SHOWN_SIZE);
 }
 
 /* ---- reading ---- */

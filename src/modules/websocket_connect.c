@@ -6,17 +6,25 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "codec/shown.h"
 #include "modules/websocket.h"
 #include "modules/websocket_greeting.h"
 #include "platform/random.h"
 
-enum { HOST_SIZE = 256, NONCE_SIZE = 16 };
+enum {
+    HOST_SIZE = 256,
+    NONCE_SIZE = 16,
+    SHOWN_HOST = 52, /* of a reason, which is as short as that of a close frame */
+    SHOWN_URL = 100,
+    WORDS_SIZE = 256,
+};
 
 /* What a connection needs until its handshake is done. */
 struct uvh_ws_greeter {
     struct uvh_ws_greeting greeting;
     struct uvh_ws_deflate_wishes wishes;
-    size_t reserved; /* of the budget, for the windows that are offered */
+    size_t reserved;              /* of the budget, for the windows that are offered */
+    char server[SHOWN_HOST + 16]; /* HOST:PORT */
     struct uvh_ws_reply reply;
     size_t request_size;
     char request[]; /* what is sent first */
@@ -79,12 +87,24 @@ void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
 
 /* ---- the question ---- */
 
+static void tell_unreachable(struct uvhttp_websocket *ws, int status)
+{
+    char reason[UVH_WS_REPLY_REASON];
+    if (status == UVHTTP_ESTOPPED) {
+        uvh_websocket_set_reason(ws, 0, uvh_websocket_stopping);
+        return;
+    }
+    snprintf(reason, sizeof(reason), "cannot connect to %s: %s", ws->greeter->server,
+             uvhttp_strerror(status));
+    uvh_websocket_keep_reason(ws, reason, strlen(reason));
+}
+
 static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     if (status != 0) { /* the stream closes itself behind this */
-        uvh_websocket_keep_reason(ws, uvhttp_strerror(status), strlen(uvhttp_strerror(status)));
+        tell_unreachable(ws, status);
         return;
     }
     uvh_websocket_hold(ws);
@@ -108,6 +128,14 @@ static int make_nonce(uint8_t nonce[NONCE_SIZE])
     return 0;
 }
 
+static void show_server(const struct uvh_ws_url *url, char *text, size_t size)
+{
+    char host[SHOWN_HOST];
+    bool v6 = memchr(url->host.base, ':', url->host.length) != NULL;
+    snprintf(text, size, "%s%s%s:%u", v6 ? "[" : "", uvh_shown(url->host, host, sizeof(host)), v6 ? "]" : "",
+             url->port);
+}
+
 /* Writes the request. On failure nothing is left. */
 static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url, const char *fields)
 {
@@ -119,8 +147,6 @@ static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
                                        .protocol_required = endpoint->options.protocol_required};
     uint8_t nonce[NONCE_SIZE];
     size_t reserved = 0;
-    if (!uvh_ws_greeting_fields_valid(fields))
-        return UVHTTP_EINVAL;
     int err = make_nonce(nonce);
     if (err != 0)
         return err;
@@ -137,6 +163,7 @@ static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
     greeter->reserved = reserved;
     greeter->greeting = greeting;
     greeter->greeting.deflate = compresses ? &greeter->wishes : NULL;
+    show_server(url, greeter->server, sizeof(greeter->server));
     uvh_ws_reply_init(&greeter->reply);
     ptrdiff_t written = uvh_ws_greeting_write(&greeter->greeting, nonce, greeter->request, size);
     if (written < 0) {
@@ -149,6 +176,64 @@ static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
     return 0;
 }
 
+/* ---- what is refused at once ---- */
+
+/* Says why: to the log, and to who has asked. */
+static int refuse(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_websocket_target_t *target,
+                  int err, const char *words)
+{
+    uvhttp_server_log(endpoint->server, UVHTTP_LOG_ERROR, "websocket: %s", words);
+    if (target->message != NULL)
+        snprintf(target->message, target->message_size, "%s", words);
+    return err;
+}
+
+/* A URL as anybody may read it: without what may be a secret, in front of '@' and behind '?' or '#'. */
+static const char *show_url(const char *url, char *text, size_t size)
+{
+    char open[SHOWN_URL];
+    const char *slashes = strstr(url, "://");
+    size_t end = strcspn(url, "?#"), user = end;
+    while (user > 0 && url[user - 1] != '@')
+        user--;
+    size_t scheme = slashes == NULL ? 0 : (size_t)(slashes - url) + 3;
+    if (user == 0 || scheme > user)
+        scheme = 0;
+    int cut = url[end] != '\0';
+    snprintf(open, sizeof(open), "%.*s%s%.*s%s", (int)scheme, url, user > 0 ? "...@" : "",
+             (int)(end - user) + cut, url + user, cut != 0 ? "..." : "");
+    return uvh_shown((uvhttp_slice_t){open, strlen(open)}, text, size);
+}
+
+static int refuse_url(const struct uvhttp_websocket_endpoint *endpoint,
+                      const uvhttp_websocket_target_t *target, int err, const char *way_out)
+{
+    char shown[SHOWN_URL], words[WORDS_SIZE];
+    snprintf(words, sizeof(words), "url is \"%s\"; %s",
+             show_url(target->url == NULL ? "" : target->url, shown, sizeof(shown)), way_out);
+    return refuse(endpoint, target, err, words);
+}
+
+static int check(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_websocket_target_t *target,
+                 struct uvh_ws_url *url)
+{
+    if (target->message != NULL && target->message_size > 0)
+        target->message[0] = '\0';
+    if (target->url == NULL || !uvh_ws_url_parse(target->url, url) || url->host.length >= HOST_SIZE)
+        return refuse_url(endpoint, target, UVHTTP_EINVAL,
+                          "allowed is ws://host[:port]/path?query, with a port of 1 to 65535 and without "
+                          "user, fragment and spaces");
+    if (url->secure)
+        return refuse_url(endpoint, target, UVHTTP_ENOTSUP,
+                          "wss needs TLS, which this version has not: connect by ws to a proxy that speaks "
+                          "TLS with the server");
+    if (uvh_ws_greeting_fields_valid(target->fields))
+        return 0;
+    return refuse(endpoint, target, UVHTTP_EINVAL,
+                  "fields has what may not be sent; each is \"Name: value\\r\\n\", and none is one of the "
+                  "handshake's (Host, Connection, Sec-WebSocket-Key, ...) or announces a body");
+}
+
 int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp_websocket_target_t *target,
                              void *data, uvhttp_websocket_t **out)
 {
@@ -156,17 +241,16 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp
     struct uvh_ws_url url;
     if (out != NULL)
         *out = NULL;
-    if (!uvh_ws_url_parse(target->url, &url) || url.host.length >= sizeof(host))
-        return UVHTTP_EINVAL;
-    if (url.secure)
-        return UVHTTP_ENOTSUP;
+    int err = check(endpoint, target, &url);
+    if (err != 0)
+        return err;
     memcpy(host, url.host.base, url.host.length);
     host[url.host.length] = '\0';
     struct uvhttp_websocket *ws = uvh_websocket_new(&endpoint->workers[0], data);
     if (ws == NULL)
         return UVHTTP_ENOMEM;
     ws->client = true;
-    int err = make_greeter(ws, &url, target->fields);
+    err = make_greeter(ws, &url, target->fields);
     if (err == 0)
         err = uvhttp_stream_connect(endpoint->server, host, url.port,
                                     (uint32_t)endpoint->options.close_timeout * 1000, on_connected,

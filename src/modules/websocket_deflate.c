@@ -401,3 +401,13 @@ int uvh_ws_deflate_expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_
         end_message(deflate, worker);
     return 0;
 }
+
+size_t uvh_ws_deflate_left(const struct uvh_ws_deflate *deflate)
+{
+    return deflate->in_size;
+}
+
+void uvh_ws_deflate_moved(struct uvh_ws_deflate *deflate, const char *data)
+{
+    deflate->in = data;
+}

@@ -110,4 +110,8 @@ int uvh_ws_deflate_begin(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_w
 int uvh_ws_deflate_expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker, char *out,
                           size_t *size, bool *done);
 
+/* While it is not done: how many bytes of the piece are left; and that these lie elsewhere from now on. */
+size_t uvh_ws_deflate_left(const struct uvh_ws_deflate *deflate);
+void uvh_ws_deflate_moved(struct uvh_ws_deflate *deflate, const char *data);
+
 #endif

@@ -25,7 +25,6 @@ enum {
     DEFAULT_LEVEL_FOR_MANY = 6,
     MOST_BITS = 15,
     MOST_SECONDS = 86400,
-    LOOKS = 4, /* at a connection during the time it may be silent */
 };
 
 static size_t or_default(size_t value, size_t standard)
@@ -178,14 +177,6 @@ static const char *const *copy_list(struct uvh_owned *owned, const char *const *
     return copy;
 }
 
-/* The shorter of two times, of which those not above 0 mean never. */
-static uint32_t tick_of(const uvhttp_websocket_options_t *options)
-{
-    int ping = options->ping_interval, idle = options->idle_timeout;
-    int least = ping <= 0 || (idle > 0 && idle < ping) ? idle : ping;
-    return least <= 0 ? 0 : (uint32_t)least * 1000 / LOOKS;
-}
-
 /* ---- endpoints ---- */
 
 static void endpoint_free(void *arg)
@@ -208,7 +199,6 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
 {
     const uvhttp_websocket_options_t *options = &endpoint->options;
     endpoint->server = server;
-    endpoint->tick_ms = tick_of(options);
     endpoint->from_clients = (struct uvh_ws_rules){.max_frame_size = options->max_frame_size,
                                                    .max_fragments = (uint32_t)options->max_fragments,
                                                    .from_client = true};

@@ -8,12 +8,13 @@
 #include <uvhttp/error.h>
 
 #include "codec/field.h"
+#include "codec/shown.h"
 
 #define TEXT(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
 enum {
     FIXED_SIZE = 256,  /* of a request: more than names and values that are always there */
-    SHOWN_PHRASE = 64, /* bytes of what a server says to its status */
+    SHOWN_PHRASE = 68, /* bytes of what a server says to its status */
 };
 
 static uvhttp_slice_t text_slice(const char *text)
@@ -195,10 +196,10 @@ static bool check_switch(struct uvh_ws_reply *reply)
     uvhttp_slice_t upgrade;
     const uvhttp_head_t *head = &reply->head;
     if (head->status != 101) {
-        int shown =
-            (int)(head->reason_phrase_length < SHOWN_PHRASE ? head->reason_phrase_length : SHOWN_PHRASE);
-        return refuse(reply, "the server has answered %d%s%.*s", head->status, shown > 0 ? " " : "", shown,
-                      head->base + head->reason_phrase_offset);
+        char text[SHOWN_PHRASE];
+        uvhttp_slice_t phrase = {head->base + head->reason_phrase_offset, head->reason_phrase_length};
+        return refuse(reply, "the server has answered %d%s%s", head->status, phrase.length > 0 ? " " : "",
+                      uvh_shown(phrase, text, sizeof(text)));
     }
     if (!single(reply, "Upgrade", &upgrade))
         return false;

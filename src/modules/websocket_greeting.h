@@ -31,10 +31,10 @@ ptrdiff_t uvh_ws_greeting_write(struct uvh_ws_greeting *greeting, const uint8_t 
                                 size_t size);
 
 enum {
-    UVH_WS_REPLY_MAX = 8192,  /* bytes of the answer's head */
-    UVH_WS_REPLY_FIELDS = 64, /* lines */
-    UVH_WS_REPLY_INTERIM = 8, /* answers that are none yet (1xx but 101) */
-    UVH_WS_REPLY_REASON = 160,
+    UVH_WS_REPLY_MAX = 8192,   /* bytes of the answer's head */
+    UVH_WS_REPLY_FIELDS = 64,  /* lines */
+    UVH_WS_REPLY_INTERIM = 8,  /* answers that are none yet (1xx but 101) */
+    UVH_WS_REPLY_REASON = 124, /* as long as that of a close frame, and NUL */
 };
 
 /* What has come of the answer. */

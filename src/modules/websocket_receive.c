@@ -73,7 +73,6 @@ static void give_message(struct uvhttp_websocket *ws, const char *data, size_t s
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     uvh_counter_add(&ws->worker->messages_received, 1);
-    ws->active = true;
     if (!ws->told)
         options->events.message(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY, data, size,
                                 options->arg);
@@ -103,6 +102,8 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     bool whole = last && ws->message_size == 0;
     ws->message_size += size;
+    if (!ws->closing_timer) /* talking does not keep what is to end */
+        uvh_websocket_moved(ws);
     if (UVH_UNLIKELY(ws->message_size > options->max_message_size)) {
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TOO_BIG, "the message is larger than max_message_size");
         return false;
@@ -115,10 +116,8 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
         }
     }
     if (options->events.piece != NULL) {
-        if (last) {
+        if (last)
             uvh_counter_add(&ws->worker->messages_received, 1);
-            ws->active = true;
-        }
         if ((size > 0 || last) && !ws->told)
             options->events.piece(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY, data, size,
                                   last, options->arg);
@@ -142,24 +141,56 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
     return true;
 }
 
+/* Goes on with the piece that was begun, to its end or until its user pauses: then the rest stays as it came, since a little may become much. */
+static void expand_on(struct uvhttp_websocket *ws)
+{
+    struct uvh_ws_worker *worker = ws->worker;
+    int err = 0;
+    while (err == 0 && ws->expanding && !ws->paused && !ws->failed && ws->stream != NULL) {
+        size_t size = UVH_WS_SCRATCH;
+        bool done = false;
+        err = uvh_ws_deflate_expand(ws->deflate, &worker->deflate, worker->scratch, &size, &done);
+        if (err != 0)
+            break;
+        ws->expanding = !done;
+        if (!take_bytes(ws, worker->scratch, size, done && ws->expands_last))
+            return;
+    }
+    if (err != 0)
+        fail_for(ws, err);
+}
+
 static void expand(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
 {
     struct uvh_ws_worker *worker = ws->worker;
-    bool done = false;
     if (worker->scratch == NULL &&
         (worker->scratch = uvh_alloc(worker->endpoint->allocator, UVH_WS_SCRATCH)) == NULL) {
         fail_for(ws, UVHTTP_ENOMEM);
         return;
     }
     int err = uvh_ws_deflate_begin(ws->deflate, &worker->deflate, event->data, event->size, event->last);
-    while (err == 0 && !done && !ws->failed && ws->stream != NULL) {
-        size_t size = UVH_WS_SCRATCH;
-        err = uvh_ws_deflate_expand(ws->deflate, &worker->deflate, worker->scratch, &size, &done);
-        if (err == 0 && !take_bytes(ws, worker->scratch, size, done && event->last))
-            return;
-    }
-    if (err != 0)
+    if (err != 0) {
         fail_for(ws, err);
+        return;
+    }
+    ws->expanding = true;
+    ws->expands_last = event->last;
+    expand_on(ws);
+}
+
+/* Bytes at the end of those before `data` that are left of the piece, because its user has paused. */
+static size_t left_to_expand(const struct uvhttp_websocket *ws)
+{
+    return UVH_UNLIKELY(ws->expanding) && ws->paused ? uvh_ws_deflate_left(ws->deflate) : 0;
+}
+
+/* The rest of a piece, which lies at `data` now. Returns how much of it has been used. */
+static size_t expand_kept(struct uvhttp_websocket *ws, const char *data)
+{
+    size_t left = uvh_ws_deflate_left(ws->deflate);
+    uvh_ws_deflate_moved(ws->deflate, data);
+    expand_on(ws);
+    return left - left_to_expand(ws);
 }
 
 static void on_piece(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
@@ -213,7 +244,12 @@ void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
     const struct uvh_ws_rules *rules = ws->client ? &endpoint->from_servers : &endpoint->from_clients;
     struct uvh_ws_event event;
     uvh_websocket_hold(ws);
-    ws->heard = true;
+    uvh_websocket_heard(ws);
+    if (UVH_UNLIKELY(ws->expanding) && is_reading(ws)) {
+        size_t used = expand_kept(ws, data);
+        data += used;
+        size -= used;
+    }
     while (size > 0 && is_reading(ws)) {
         if (UVH_UNLIKELY(ws->paused)) {
             int err = assembly_add(ws, &ws->kept, data, size);
@@ -226,6 +262,9 @@ void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
         size -= used;
         if (UVH_LIKELY(event.kind == UVH_WS_EVENT_PIECE)) {
             on_piece(ws, &event);
+            size_t left = left_to_expand(ws);
+            data -= left;
+            size += left;
         } else if (event.kind == UVH_WS_EVENT_PING || event.kind == UVH_WS_EVENT_PONG) {
             on_control(ws, &event);
         } else if (event.kind == UVH_WS_EVENT_CLOSE) {
@@ -243,9 +282,10 @@ void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
 
 void uvhttp_websocket_pause(uvhttp_websocket_t *ws)
 {
+    if (ws->stream == NULL || ws->close_sent)
+        return;
     ws->paused = true;
-    if (ws->stream != NULL)
-        uvhttp_stream_pause(ws->stream);
+    uvhttp_stream_pause(ws->stream);
 }
 
 /* In a turn of its own, since whoever resumes may be in the middle of another connection's message. */
@@ -254,10 +294,13 @@ static void take_kept(uvhttp_server_t *server, size_t worker, void *arg)
     struct uvhttp_websocket *ws = arg;
     (void)server, (void)worker;
     if (!ws->paused) {
+        char none[1];
         struct uvh_ws_assembly *kept = ws->kept;
         ws->kept = NULL;
         if (kept != NULL && ws->stream != NULL)
             uvh_websocket_receive(ws, kept->data, kept->length);
+        else if (ws->expanding && ws->stream != NULL)
+            uvh_websocket_receive(ws, none, 0);
         uvh_websocket_assembly_free(ws, &kept);
         if (!ws->paused && ws->stream != NULL)
             uvhttp_stream_resume(ws->stream);
@@ -270,7 +313,7 @@ void uvhttp_websocket_resume(uvhttp_websocket_t *ws)
     if (!ws->paused || ws->stream == NULL)
         return;
     ws->paused = false;
-    if (ws->kept == NULL) {
+    if (ws->kept == NULL && !ws->expanding) {
         uvhttp_stream_resume(ws->stream);
         return;
     }

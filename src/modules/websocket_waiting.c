@@ -51,7 +51,7 @@ static size_t waiting(const struct uvhttp_websocket *ws)
 
 int uvh_websocket_taken(struct uvhttp_websocket *ws)
 {
-    ws->active = true;
+    uvh_websocket_moved(ws);
     return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark) ? 0 : await_room(ws);
 }
 

@@ -55,7 +55,7 @@ void uvh_stream_time_has_come(struct uvhttp_stream *stream)
     struct uvh_conn *conn = stream->conn;
     uvh_timeout_cancel(&stream->timer);
     if (stream->connecting) {
-        uvh_stream_connect_fail(stream, UV_ETIMEDOUT);
+        uvh_stream_connect_time_has_come(stream);
         return;
     }
     conn->corked = true;

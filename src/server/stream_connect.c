@@ -1,4 +1,4 @@
-/* Connections to somebody else: a name is looked up, its addresses are tried one after the other, and then the connection is one as any other
+/* Connections to somebody else: a name is looked up, its addresses are tried one after the other, each for its share of the time, and then the connection is one as any other
  * that has left HTTP.
  *
  * Always true: from the call that begins to the end the stream has a struct uvh_conn, which is closed until it is connected, so that whatever asks it
@@ -14,7 +14,11 @@
 #include "server/conn.h"
 #include "server/server.h"
 
-enum { PORT_TEXT = 8, PORT_MOST = 65535 };
+enum {
+    PORT_TEXT = 8,
+    PORT_MOST = 65535,
+    SHARE_LEAST_MS = 250, /* what RFC 8305 section 5 recommends between the attempts */
+};
 
 struct uvh_connecting {
     struct uvhttp_stream *stream; /* NULL: nobody waits any more */
@@ -30,10 +34,11 @@ struct uvh_connecting {
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } address;
-    int status;   /* of the last attempt */
-    bool looking; /* libuv has `lookup` */
-    bool trying;  /* and the watch of `conn`, which may be closing */
-    bool telling; /* a callback runs */
+    uint64_t deadline; /* of all of it; 0: none */
+    int status;        /* of the last attempt */
+    bool looking;      /* libuv has `lookup` */
+    bool trying;       /* and the watch of `conn`, which may be closing */
+    bool telling;      /* a callback runs */
 };
 
 static struct uvh_connecting *connecting_of(const struct uvh_conn *conn)
@@ -170,15 +175,52 @@ static bool try_address(struct uvh_connecting *connecting, const struct sockaddr
     return true;
 }
 
+uint32_t uvh_stream_connect_share(uint64_t left_ms, size_t addresses)
+{
+    uint64_t share = left_ms / addresses;
+    if (share < SHARE_LEAST_MS)
+        share = left_ms < SHARE_LEAST_MS ? left_ms : SHARE_LEAST_MS;
+    return share == 0 ? 1 : (uint32_t)share;
+}
+
+/* For the address that is tried now, with those behind it still to come. */
+static void set_time(struct uvh_connecting *connecting)
+{
+    struct uvh_worker *worker = connecting->worker;
+    uint64_t now = uv_now(worker->loop);
+    size_t addresses = 1;
+    if (connecting->deadline == 0)
+        return;
+    for (const struct addrinfo *later = connecting->next; later != NULL; later = later->ai_next)
+        addresses++;
+    uint64_t left = connecting->deadline > now ? connecting->deadline - now : 0;
+    /* The lists are there: this one's whole time was in one of them. */
+    uvh_timeout_arm(uvh_worker_timers(worker, uvh_stream_connect_share(left, addresses)),
+                    &connecting->stream->timer, now);
+}
+
 static void try_next(struct uvh_connecting *connecting)
 {
     while (connecting->next != NULL) {
         const struct sockaddr *address = connecting->next->ai_addr;
         connecting->next = connecting->next->ai_next;
+        set_time(connecting);
         if (try_address(connecting, address))
             return;
     }
     uvh_stream_connect_fail(connecting->stream, connecting->status);
+}
+
+void uvh_stream_connect_time_has_come(struct uvhttp_stream *stream)
+{
+    struct uvh_connecting *connecting = connecting_of(stream->conn);
+    bool over = uv_now(connecting->worker->loop) >= connecting->deadline;
+    if (over || connecting->next == NULL) {
+        uvh_stream_connect_fail(stream, UV_ETIMEDOUT);
+        return;
+    }
+    connecting->status = UV_ETIMEDOUT;
+    close_attempt(connecting); /* and goes on when that is over */
 }
 
 void uvh_stream_connect_next(struct uvh_conn *conn)
@@ -260,6 +302,8 @@ static int begin(struct uvh_worker *worker, struct uvhttp_stream *stream, const 
         return UVHTTP_ENOMEM;
     uv_update_time(worker->loop); /* it may not have run for a while */
     connecting->connected = connected;
+    if (timers != NULL)
+        connecting->deadline = uv_now(worker->loop) + timeout_ms;
     int err = find_addresses(connecting, host, port);
     if (err != 0) {
         connecting->stream = NULL;

@@ -22,9 +22,12 @@
 #include "base/compiler.h"
 #include "server/conn.h"
 #include "server/server.h"
+#include "server/stream.h"
+#include "server/stream_connect.h"
+#include "support/raw_peer.h"
 #include "support/stage.h"
 
-enum { LONG = 600000, MOST_ALLOCATIONS = 60, ANSWER = 65536 };
+enum { LONG = 600000, MOST_ALLOCATIONS = 60, ANSWER = 65536, FULL = 3 };
 
 static struct stage stage;
 static uvhttp_stream_t *stream;
@@ -57,7 +60,7 @@ static struct addrinfo *make_address(int family, uint32_t address, const char *s
     return made;
 }
 
-/* "one" is this machine, "three" two that are not to be had and then this machine, "none" no address at all. */
+/* "one" is this machine, "three" two that are not to be had and then this machine, "silent" one that says nothing and then this machine, "none" no address at all. */
 EXPORTED int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                          struct addrinfo **found)
 {
@@ -67,12 +70,14 @@ EXPORTED int getaddrinfo(const char *name, const char *service, const struct add
     *found = NULL;
     if (strcmp(name, "none") == 0)
         return 0;
-    if (strcmp(name, "one") != 0 && strcmp(name, "three") != 0)
+    if (strcmp(name, "one") != 0 && strcmp(name, "three") != 0 && strcmp(name, "silent") != 0)
         return EAI_NONAME;
     *found = make_address(AF_INET, INADDR_LOOPBACK, service, NULL);
     if (strcmp(name, "three") == 0) {
         *found = make_address(AF_INET, INADDR_LOOPBACK + 1, service, *found); /* refuses */
         *found = make_address(AF_UNIX, 0, service, *found);
+    } else if (strcmp(name, "silent") == 0) {
+        *found = make_address(AF_INET, INADDR_LOOPBACK + 1, service, *found);
     }
     return 0;
 }
@@ -161,36 +166,23 @@ static void turn_until_heard(const char *what)
 
 static void listen_here(int backlog)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(listener >= 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)(void *)&address, size), 0);
-    assert_int_equal(listen(listener, backlog), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)(void *)&address, &size), 0);
-    port = ntohs(address.sin_port);
+    port = 0;
+    listener = raw_peer_listen(INADDR_LOOPBACK, &port, backlog);
 }
 
 static void accept_here(void)
 {
-    peer = accept(listener, NULL, NULL); /* it is there */
-    assert_true(peer >= 0);
+    peer = raw_peer_accept(listener); /* it is there */
 }
 
 static void assert_peer_gets(const char *text)
 {
-    char bytes[256];
-    size_t length = strlen(text);
-    assert_int_equal(recv(peer, bytes, length, MSG_WAITALL), length);
-    assert_memory_equal(bytes, text, length);
+    raw_peer_expect(peer, text);
 }
 
 static void close_peer(bool reset)
 {
-    struct linger at_once = {1, 0};
-    if (reset)
-        assert_int_equal(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
-    close(peer);
+    raw_peer_close(peer, reset);
     peer = -1;
 }
 
@@ -431,23 +423,67 @@ static void without_descriptors_it_fails(void **state)
 }
 
 /* A queue that is full lets nobody in. */
+static void fill_queue(uint32_t of, int waiting[FULL])
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(of), .sin_port = htons((uint16_t)port)};
+    for (size_t i = 0; i < FULL; i++) {
+        waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(waiting[i], (struct sockaddr *)(void *)&address, sizeof(address));
+    }
+}
+
+static void empty_queue(const int waiting[FULL])
+{
+    for (size_t i = 0; i < FULL; i++)
+        close(waiting[i]);
+}
+
 static void an_attempt_has_its_time(void **state)
 {
-    struct raw_client waiting[3];
+    int waiting[FULL];
     (void)state;
     begin();
     close(listener);
     listen_here(0);
-    for (size_t i = 0; i < UVH_COUNT_OF(waiting); i++) {
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                      .sin_port = htons((uint16_t)port)};
-        waiting[i].socket = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(waiting[i].socket, (struct sockaddr *)(void *)&address, sizeof(address));
-    }
+    fill_queue(INADDR_LOOPBACK, waiting);
     assert_fails("127.0.0.1", 1, UV_ETIMEDOUT);
-    for (size_t i = 0; i < UVH_COUNT_OF(waiting); i++)
-        close(waiting[i].socket);
+    empty_queue(waiting);
+    end();
+}
+
+static void a_share_is_fair(void **state)
+{
+    (void)state;
+    assert_int_equal(uvh_stream_connect_share(10000, 1), 10000);
+    assert_int_equal(uvh_stream_connect_share(10000, 4), 2500);
+    assert_int_equal(uvh_stream_connect_share(1000, 100), 250); /* of use to some rather than to none */
+    assert_int_equal(uvh_stream_connect_share(100, 3), 100);
+    assert_int_equal(uvh_stream_connect_share(0, 3), 1);
+}
+
+/* The time of the first address is over, not that of all: nobody waits for it here. */
+static void an_address_that_is_silent_does_not_take_the_time_of_all(void **state)
+{
+    int waiting[FULL];
+    (void)state;
+    begin();
+    int silent = raw_peer_listen(INADDR_LOOPBACK + 1, &port, 0);
+    fill_queue(INADDR_LOOPBACK + 1, waiting);
+    assert_connecting("silent", LONG);
+    struct uvh_conn *conn = stream->conn;
+    for (int turn = 0; turn < 5000 && conn->watch.socket < 0; turn++)
+        stage_wait(&stage);
+    assert_string_equal(heard, "");
+    uint64_t left = stream->timer.deadline - uv_now(&stage.loop);
+    assert_in_range(left, LONG / 2 - LONG / 10, LONG / 2 + LONG / 10);
+    uvh_stream_time_has_come(stream);
+    assert_string_equal(heard, "");
+    turn_until_heard("c");
+    assert_true(uvh_list_empty(&stream->timer.link));
+    uvhttp_stream_close(stream);
+    empty_queue(waiting);
+    close(silent);
     end();
 }
 
@@ -737,6 +773,8 @@ int main(void)
         cmocka_unit_test(what_fails_at_once_is_told_later),
         cmocka_unit_test(without_descriptors_it_fails),
         cmocka_unit_test(an_attempt_has_its_time),
+        cmocka_unit_test(a_share_is_fair),
+        cmocka_unit_test(an_address_that_is_silent_does_not_take_the_time_of_all),
         cmocka_unit_test(a_lookup_has_its_time),
         cmocka_unit_test(peers_may_leave_at_once),
         cmocka_unit_test(what_makes_no_sense_is_refused),

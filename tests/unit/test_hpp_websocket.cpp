@@ -386,8 +386,11 @@ static void test_clients(void **)
     /* It does not begin, and what was given is destroyed. */
     assert_int_equal(callers.connect({.url = "wss://127.0.0.1/"}, Caller{Guest(alive), &trace}).code(),
                      UVHTTP_ENOTSUP);
-    assert_int_equal(callers.connect({.url = "nonsense"}, Caller{Guest(alive), &trace}).code(),
-                     UVHTTP_EINVAL);
+    char words[128] = "";
+    assert_int_equal(
+        callers.connect({.url = "nonsense", .message = words}, Caller{Guest(alive), &trace}).code(),
+        UVHTTP_EINVAL);
+    assert_true(std::string_view(words).starts_with("url is \"nonsense\"; allowed is ws://"));
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
     assert_int_equal(shared.connect({.url = url + "/else"}).code(), 0);

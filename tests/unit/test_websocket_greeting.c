@@ -245,6 +245,8 @@ static void other_answers(void **state)
         &plain, "HTTP/1.1 503 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
         503, "503 0123456789012345678901234567890123456789012345678901234567890123");
     assert_true(strlen(reply.reason) < 100);
+    expect_refused(&plain, "HTTP/1.1 403 Verb\xf6ten\t\xff\r\n\r\n", 403,
+                   "the server has answered 403 Verb?ten??"); /* UTF-8, whatever has come */
     expect_refused(&plain, "\x81\x02hi and more than a status line has\r\n\r\n", 0, "malformed");
     expect_refused(&plain, "HTTP/2.0 101 x\r\n\r\n", 0, "");
     expect_refused(&plain, SWITCH " folded: x\r\n\r\n", 0, "folded");

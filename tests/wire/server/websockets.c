@@ -355,6 +355,16 @@ static int accept_later(uvhttp_request_t *req, uvhttp_response_t *res, void *end
     return 0;
 }
 
+/* "?url=": a connection from here, on which the other side gives the orders. Says why it cannot be, or "0". */
+static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
+{
+    char message[256];
+    uvhttp_websocket_target_t target = {
+        .url = uvhttp_request_query(req, "url"), .message = message, .message_size = sizeof message};
+    int err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
+    return uvhttp_response_send_text(res, 200, err == 0 ? "0" : message);
+}
+
 /* ---- the endpoints ---- */
 
 static const char *const protocols[] = {"chat.v2", "chat.v1", NULL};
@@ -410,7 +420,7 @@ static const struct {
     {"/ws/slow-oldest",       {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}                          },
 };
 
-/* An endpoint has two ways in: its path, and the path of its numbers. */
+/* An endpoint has three ways in: its path, that of its numbers, and that for being the client. */
 static int add_endpoint(uvhttp_server_t *server, const char *path, const uvhttp_websocket_options_t *options)
 {
     uvhttp_router_t *router = uvhttp_server_router(server);
@@ -428,6 +438,9 @@ static int add_endpoint(uvhttp_server_t *server, const char *path, const uvhttp_
                                                       .arg = endpoint});
     if (err == 0)
         err = uvhttp_server_route(server, "GET", state_path, tell_state, endpoint);
+    (void)snprintf(state_path, sizeof state_path, "/ws-connect%s", path);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", state_path, connect_to, endpoint);
     if (err == 0 && strcmp(path, "/ws/echo") == 0)
         err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                           .pattern = "/ws/accept",

@@ -1,0 +1,48 @@
+/* What others have sent, in texts of ours: visible, whole or marked as cut, whatever room there is. */
+#include "codec/shown.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/guarded.h"
+
+static struct guarded memory;
+
+static void expect(const char *bytes, size_t size, const char *expected)
+{
+    char *text = memory.end - size;
+    assert_ptr_equal(uvh_shown((uvhttp_slice_t){bytes, strlen(bytes)}, text, size), text);
+    assert_string_equal(text, expected);
+}
+
+static void it_is_visible(void **state)
+{
+    (void)state;
+    expect("", 4, "");
+    expect("abc ~", 6, "abc ~");
+    expect("a\tb\r\n\x7f\xc3\xa4\x1f", 16, "a?b??????");
+}
+
+static void it_fits(void **state)
+{
+    (void)state;
+    expect("abc", 4, "abc");
+    expect("abcd", 4, "...");
+    expect("abcdef", 6, "ab...");
+    expect("abcde", 6, "abcde");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_visible),
+        cmocka_unit_test(it_fits),
+    };
+    memory = guarded_make(64);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

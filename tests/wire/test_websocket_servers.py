@@ -1,0 +1,260 @@
+"""Our client with the servers of others: Python's websockets and aiohttp. wire_server connects, echoes and obeys, and these servers say what is sent.
+
+Text, binary and empty messages, 16 MiB, fragments and pings both ways, codes both ways, subprotocols, with compression and without; and servers that do not answer."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import struct
+import subprocess
+import urllib.parse
+
+import pytest
+from test_websocket_clients import BIG, ENDPOINTS, HANG_SECONDS, SAMPLES, is_text
+from wire_server import SAFETY_TIMEOUT, built, eventually
+from ws_raw import websocket_state
+
+
+def connect(server, url, path="/ws/echo"):
+    return server.ask("GET", f"/ws-connect{path}?url={urllib.parse.quote(url, safe='')}").body.decode()
+
+
+def told(server, code, reason, path="/ws/echo"):
+    """What `close` says of the connection that has ended last."""
+    eventually(lambda: (state := websocket_state(server, path))["code"] == code and state["reason"] == reason, f"{code} {reason}")
+
+
+async def meet(server, path, port, talk):
+    """wire_server connects to a server here; `talk` is a future with what came of it."""
+    assert await asyncio.to_thread(connect, server, f"ws://127.0.0.1:{port}/any?thing=1", path) == "0"
+    await asyncio.wait_for(talk, HANG_SECONDS)
+
+
+def settle(future, talk):
+    """A handler that does what `talk` does, and tells."""
+    async def handle(ws):
+        try:
+            future.set_result(await talk(ws))
+        except BaseException as error:
+            future.set_exception(error)
+    return handle
+
+
+# ---- websockets ----
+
+
+def with_websockets(server, path, talk, **options):
+    import websockets
+
+    async def main():
+        future = asyncio.get_running_loop().create_future()
+        async with websockets.serve(settle(future, talk), "127.0.0.1", 0, max_size=2 * BIG, ping_interval=None, **options) as running:
+            await meet(server, path, running.sockets[0].getsockname()[1], future)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("compression", ["deflate", None])
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_websockets_messages(server, path, compression):
+    async def talk(ws):
+        assert bool(ws.extensions) == (compression is not None and path != "/ws/echo")
+        for data in SAMPLES:
+            await ws.send(data)
+            assert await ws.recv() == data
+            if is_text(data):
+                await ws.send(data.decode())
+                assert await ws.recv() == data.decode()
+        # An iterable is sent in fragments.
+        await ws.send(["one ", "two " * 1000, "", "three"])
+        assert await ws.recv() == "one " + "two " * 1000 + "three"
+        for i in range(300):
+            await ws.send(f"message {i} " * i)
+        for i in range(300):
+            assert await ws.recv() == f"message {i} " * i
+
+    with_websockets(server, path, talk, compression=compression)
+
+
+def test_websockets_pings_and_pieces(server):
+    async def talk(ws):
+        await (await ws.ping(b"there?"))
+        before = (await asyncio.to_thread(websocket_state, server))["pongs"]
+        await ws.send("!ping and you?")
+        await asyncio.to_thread(eventually, lambda: websocket_state(server)["pongs"] == before + 1, "a pong has come back")
+        await ws.send("!pieces")
+        assert await ws.recv() == "one two three"
+
+    with_websockets(server, "/ws/echo", talk)
+
+
+@pytest.mark.parametrize("path", ["/ws/pieces", "/ws/pieces-deflate"])
+def test_websockets_echoes_in_pieces(server, path):
+    async def talk(ws):
+        for data in (b"", b"x", bytes(range(256)) * 300, ["one ", "two"], "größer"):
+            await ws.send(data)
+            assert await ws.recv() == ("".join(data) if isinstance(data, list) else data)
+
+    with_websockets(server, path, talk)
+
+
+@pytest.mark.parametrize("offered, spoken", [(["chat.v1"], "chat.v1"), (["chat.v2", "chat.v1"], "chat.v2"), (["other"], None), (None, None)])
+def test_websockets_subprotocols(server, offered, spoken):
+    async def talk(ws):
+        assert ws.subprotocol == spoken
+        await ws.send("!facts")
+        assert json.loads(await ws.recv())["protocol"] == (spoken or "")
+
+    with_websockets(server, "/ws/protocols", talk, subprotocols=offered)
+
+
+@pytest.mark.parametrize("order, code, reason", [("!close 4321 goodbye", 4321, "goodbye"), ("!close 0", 1005, ""), ("!abort", 1006, "")])
+def test_websockets_is_told_the_code(server, order, code, reason):
+    import websockets
+
+    async def talk(ws):
+        await ws.send(order)
+        with pytest.raises(websockets.ConnectionClosed):
+            await ws.recv()
+        assert (ws.close_code, ws.close_reason) == (code, reason)
+
+    with_websockets(server, "/ws/echo", talk)
+
+
+@pytest.mark.parametrize("code, reason", [(1000, ""), (3000, "größe"), (4999, "r" * 123)])
+def test_websockets_tells_the_code(server, code, reason):
+    async def talk(ws):
+        await ws.close(code, reason)
+        assert ws.close_code == code
+
+    with_websockets(server, "/ws/echo", talk)
+    told(server, code, reason)
+
+
+# ---- aiohttp ----
+
+
+def with_aiohttp(server, path, talk, **options):
+    from aiohttp import web
+
+    async def main():
+        future = asyncio.get_running_loop().create_future()
+
+        async def handle(request):
+            ws = web.WebSocketResponse(max_msg_size=2 * BIG, **options)
+            await ws.prepare(request)
+            await settle(future, talk)(ws)
+            return ws
+
+        application = web.Application()
+        application.router.add_get("/any", handle)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            await meet(server, path, runner.addresses[0][1], future)
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_aiohttp_messages(server, path, compress):
+    async def talk(ws):
+        assert bool(ws.compress) == (compress and path != "/ws/echo")
+        for data in SAMPLES:
+            await ws.send_bytes(data)
+            assert await ws.receive_bytes() == data
+            if is_text(data):
+                await ws.send_str(data.decode())
+                assert await ws.receive_str() == data.decode()
+        await ws.send_str("!pieces")
+        assert await ws.receive_str() == "one two three"
+        await ws.close(code=3000, message=b"bye")
+
+    with_aiohttp(server, path, talk, compress=compress)
+    told(server, 3000, "bye", path)
+
+
+def test_aiohttp_pings_and_ends(server):
+    import aiohttp
+
+    async def talk(ws):
+        assert ws.ws_protocol == "chat.v2"
+        await ws.ping(b"there?")
+        message = await ws.receive()
+        assert (message.type, message.data) == (aiohttp.WSMsgType.PONG, b"there?")
+        await ws.send_str("!ping and you?")
+        message = await ws.receive()
+        assert (message.type, message.data) == (aiohttp.WSMsgType.PING, b"and you?")
+        await ws.pong(message.data)
+        await ws.send_str("!close 4321 goodbye")
+        message = await ws.receive()
+        assert (message.type, message.data, message.extra) == (aiohttp.WSMsgType.CLOSE, 4321, "goodbye")
+
+    with_aiohttp(server, "/ws/protocols", talk, protocols=["chat.v1", "chat.v2"], autoping=False)
+
+
+# ---- servers that do not do it ----
+
+
+@contextlib.contextmanager
+def silent():
+    """A server that has to be told what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(SAFETY_TIMEOUT)
+        yield listener
+
+
+def ask_silent(server, listener):
+    """A connection of wire_server's, whose request has come and is not answered."""
+    port = listener.getsockname()[1]
+    assert connect(server, f"ws://127.0.0.1:{port}/") == "0"
+    return accept(listener)
+
+
+def accept(listener):
+    connection, _ = listener.accept()
+    connection.settimeout(SAFETY_TIMEOUT)
+    request = b""
+    while b"\r\n\r\n" not in request:
+        request += connection.recv(4096)
+    return connection
+
+
+def test_who_does_not_answer_is_told_apart(server):
+    with silent() as listener:
+        with ask_silent(server, listener) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        told(server, 1006, "the connection broke before the answer")
+        with ask_silent(server, listener):
+            pass
+        told(server, 1006, "the server has ended the connection instead of answering")
+        with ask_silent(server, listener) as connection:
+            connection.sendall(b"HTTP/1.1 403 Verb\xf6ten \xff\xfe\r\nContent-Length: 0\r\n\r\n")
+            told(server, 1006, "the server has answered 403 Verb?ten ??")
+        port = listener.getsockname()[1]
+    assert connect(server, f"ws://127.0.0.1:{port}/") == "0"
+    told(server, 1006, f"cannot connect to 127.0.0.1:{port}: connection refused")
+
+
+@pytest.mark.parametrize("url, words", [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; allowed is ws://host[:port]/path?query'), ("wss://127.0.0.1/", "wss needs TLS"),
+                                        ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; allowed is'), ("ws://h/?token=secret#top", 'url is "ws://h/?..."; allowed is')])
+def test_a_url_that_is_refused_is_explained(start, url, words):
+    server = start()
+    assert words in connect(server, url)
+    assert "secret" not in connect(server, url)
+
+
+def test_a_program_that_stops_does_not_wait_for_an_answer():
+    with silent() as listener:
+        command = [built("ws_echo_client"), f"ws://127.0.0.1:{listener.getsockname()[1]}", "test"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
+            with accept(listener):
+                client.send_signal(signal.SIGTERM)
+                _, words = client.communicate(timeout=3 * SAFETY_TIMEOUT)
+    assert client.returncode == 1 and words.endswith("1006 the server is stopping\n")
