@@ -144,7 +144,7 @@ typedef struct uvhttp_websocket_options {
 /* ---- Endpoints ---- */
 
 /* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names option and
- * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece), UVHTTP_ENOMEM. */
+ * value (`message` may be NULL with 0), UVHTTP_EINVAL (both or neither of message and piece), UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options, char *message,
