@@ -7,7 +7,7 @@
  * growing pauses, when they break. A message costs one PUBLISH, however many machines and subscribers there are; a machine subscribes at the broker to what its own connections have subscribed to.
  *
  * Redis' publish and subscribe gives what comes, once, to who is there: what is published while a machine's subscribing connection is broken does not reach it, and what was on its way to the broker when the publishing
- * one broke may be lost. What was not on its way yet waits. When the server is freed, what was published last has a second to go out, for which uvhttp_server_free waits; looking up the broker's name
+ * one broke may be lost. What was not on its way yet waits. When the server is freed, what was published last goes out first: uvhttp_server_free waits for a broker that is there as long as it answers, at most five seconds, or one without an answer (with a loop of the caller, its last callback does); looking up the name of the broker
  * holds up nobody. What is lost is counted, and told in the log at most once a second. */
 #ifndef UVHTTP_REDIS_H
 #define UVHTTP_REDIS_H

@@ -3,7 +3,6 @@
  * hiredis connects, writes and reads without blocking; this file says when. A poll handle belongs to one connection, since its descriptor does, and is freed when it is closed. */
 #include "redis/redis.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <poll.h>
 #include <string.h>

@@ -13,7 +13,8 @@ enum {
         << 10, /* bytes the broker has not answered, after which messages wait here, where they can be dropped */
     BURST =
         4, /* times the limit may wait while the broker is there, since one turn of the loop may publish much */
-    FINISH_MS = 1000, /* for the last messages to be answered */
+    FINISH_MS = 5000,  /* for the last messages to go out and be answered */
+    SILENCE_MS = 1000, /* or until no answer has come for so long */
 };
 
 /* ---- what is lost ---- */
@@ -162,12 +163,14 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
 void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
 {
     struct uvh_redis_link *link = &redis->publishing;
-    uint64_t now = uv_hrtime(), end = now + (uint64_t)FINISH_MS * 1000000;
+    uint64_t now = uv_hrtime() / 1000000, heard = now, end = now + FINISH_MS;
     uvh_redis_publishing_send(redis);
     while (link->state == UVH_REDIS_READY && (link->asked.first != NULL || redis->waiting.first != NULL) &&
-           now < end) {
-        uvh_redis_link_wait(link, (int)((end - now) / 1000000) + 1);
-        now = uv_hrtime();
+           now < end && now - heard < SILENCE_MS) {
+        link->heard = false;
+        uvh_redis_link_wait(link, SILENCE_MS);
+        now = uv_hrtime() / 1000000;
+        heard = link->heard ? now : heard;
     }
     const char *why = link->state == UVH_REDIS_READY ? "has not answered" : "was away";
     uint64_t before = redis->stats.dropped;
