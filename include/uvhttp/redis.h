@@ -7,7 +7,8 @@
  * growing pauses, when they break. A message costs one PUBLISH, however many machines and subscribers there are; a machine subscribes at the broker to what its own connections have subscribed to.
  *
  * Redis' publish and subscribe gives what comes, once, to who is there: what is published while a machine's subscribing connection is broken does not reach it, and what was on its way to the broker when the publishing
- * one broke may be lost. What was not on its way yet waits. */
+ * one broke may be lost. What was not on its way yet waits. When the server is freed, what was published last goes out first: uvhttp_server_free waits for a broker that is there as long as it answers, at most five seconds, or one without an answer (with a loop of the caller, its last callback does); looking up the name of the broker
+ * holds up nobody. What is lost is counted, and told in the log at most once a second. */
 #ifndef UVHTTP_REDIS_H
 #define UVHTTP_REDIS_H
 
@@ -29,7 +30,7 @@ typedef struct uvhttp_redis_options {
     const char *password; /* NULL: none is sent */
     const char *prefix;   /* of channels, before the topic; NULL: "uvhttp:" */
     size_t
-        max_queue_size; /* bytes of messages that may wait for the broker; beyond it the oldest are dropped. 0: 4 MiB */
+        max_queue_size; /* bytes of messages that may wait for a broker that is away, and of one message; four times as much when it is there, for bursts. Beyond that the oldest are dropped. 0: 4 MiB */
     int ping_interval; /* seconds until a silent broker is asked; who does not answer until the next time is gone. 0: 15 */
     int max_delay;                       /* seconds between attempts to connect, at most; 0: 10 */
     const uvhttp_allocator_t *allocator; /* NULL: the C library's. Must outlive the server */
@@ -45,9 +46,10 @@ typedef struct uvhttp_redis_stats {
     bool connected;     /* both connections are ready */
     uint64_t published; /* messages that the broker has taken */
     uint64_t received;  /* messages of other machines */
-    uint64_t dropped;   /* messages that waited too long, or were on their way when the connection broke */
-    uint64_t waiting;   /* bytes of messages that wait now */
-    uint64_t attempts;  /* to connect, of both connections */
+    uint64_t
+        dropped; /* messages that waited too long, were too large, refused, or on their way when the connection broke */
+    uint64_t waiting;  /* bytes of messages that wait now */
+    uint64_t attempts; /* to connect, of both connections */
 } uvhttp_redis_stats_t;
 
 /* Any thread, until the server is freed. */

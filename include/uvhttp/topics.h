@@ -33,7 +33,7 @@ typedef struct uvhttp_topics_options {
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the server */
 } uvhttp_topics_options_t;
 
-/* Topics, which go with the server. Before the server listens. `options` NULL: the defaults. Errors, with `*topics` NULL: UVHTTP_ENOMEM. */
+/* Topics, which go with the server. Before the server listens. `options` NULL: the defaults. Errors, with `*topics` NULL: UVHTTP_EFROZEN (it listens), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_topics_new(uvhttp_topics_t **topics, uvhttp_server_t *server,
                                     const uvhttp_topics_options_t *options);
 
@@ -58,7 +58,8 @@ UVHTTP_EXPORT int uvhttp_topics_publish(uvhttp_topics_t *topics, const char *top
 /* Presence: connections that have subscribed to exactly this topic or pattern, on all workers of this machine. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_topics_count(uvhttp_topics_t *topics, const char *pattern);
 
-/* Told on the thread of the worker when the number of subscribers of a pattern on this machine changes, for presence lists; `count` is the new one. At most one; NULL takes it away. Before the server listens. */
+/* Told on the thread of the worker when the number of subscribers of a pattern on this machine changes, for presence lists; `count` is the new one. Those of several workers may run at once, and the one with the higher
+ * count before the other: uvhttp_topics_count says what is true at that moment. At most one; NULL takes it away. Before the server listens. */
 typedef void (*uvhttp_topics_presence_cb)(uvhttp_topics_t *topics, const char *pattern, size_t count,
                                           void *arg);
 UVHTTP_EXPORT void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_cb presence,

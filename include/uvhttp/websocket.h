@@ -155,7 +155,7 @@ typedef struct uvhttp_websocket_options {
 UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
                                          size_t size);
 
-/* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: those of uvhttp_websocket_check, with its message, UVHTTP_ENOMEM. */
+/* An endpoint, which goes with the server. Before the server listens. 0, or with `*endpoint` NULL: those of uvhttp_websocket_check, with its message, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options, char *message,

@@ -7,6 +7,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "modules/frozen.h"
 #include "modules/websocket.h"
 #include "platform/random.h"
 
@@ -56,11 +57,12 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvht
     struct uvhttp_topics *topics;
     uint64_t seed;
     *out = NULL;
-    int err = uvh_random_number(&seed);
+    int err = server == NULL ? UVHTTP_ENOMEM : uvh_check_not_frozen(server);
+    if (err == 0)
+        err = uvh_random_number(&seed);
     if (err != 0)
         return err;
-    if (server == NULL ||
-        (topics = uvh_alloc_zero(allocator, sizeof(*topics) + workers * sizeof(topics->workers[0]))) == NULL)
+    if ((topics = uvh_alloc_zero(allocator, sizeof(*topics) + workers * sizeof(topics->workers[0]))) == NULL)
         return UVHTTP_ENOMEM;
     topics->allocator = allocator;
     topics->server = server;

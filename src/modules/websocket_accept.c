@@ -257,6 +257,13 @@ int uvh_ws_accept_fields(uvhttp_response_t *response, const struct uvh_ws_accept
     return set_or_remove(err, response, "Sec-WebSocket-Extensions", extensions);
 }
 
+void uvh_ws_accept_take_back(uvhttp_response_t *response)
+{
+    uvhttp_response_remove_header(response, "Sec-WebSocket-Accept");
+    uvhttp_response_remove_header(response, "Sec-WebSocket-Protocol");
+    uvhttp_response_remove_header(response, "Sec-WebSocket-Extensions");
+}
+
 int uvh_ws_accept_refuse(uvhttp_response_t *response, const struct uvh_ws_refusal *refusal)
 {
     int err = 0;

@@ -47,6 +47,9 @@ int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_ru
  * passed the check. 0, or the errors of uvhttp_response_set_header. */
 int uvh_ws_accept_fields(uvhttp_response_t *response, const struct uvh_ws_accepted *accepted);
 
+/* Takes these fields away again: there is another answer. */
+void uvh_ws_accept_take_back(uvhttp_response_t *response);
+
 /* Answers a request that has not passed, with the fields that its status demands: for 426 the protocol and the version to come back with, for 405 the method. Results of sending. */
 int uvh_ws_accept_refuse(uvhttp_response_t *response, const struct uvh_ws_refusal *refusal);
 

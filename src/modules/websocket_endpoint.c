@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "modules/frozen.h"
 #include "modules/option_check.h"
 #include "modules/owned.h"
 #include "modules/websocket.h"
@@ -231,7 +232,10 @@ int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_serv
     *out = NULL;
     if (server == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvhttp_websocket_check(options, message, size);
+    int err = uvh_check_not_frozen(server);
+    if (err != 0)
+        return err;
+    err = uvhttp_websocket_check(options, message, size);
     if (err != 0)
         return err;
     const uvhttp_allocator_t *allocator =
@@ -310,6 +314,7 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
         if (ws != NULL)
             uvh_websocket_discard(ws);
         uvh_ws_deflate_free(deflate);
+        uvh_ws_accept_take_back(response);
         return err;
     }
     uvh_websocket_hold(ws);

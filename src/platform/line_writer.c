@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,8 @@
 #include <unistd.h>
 
 #include <uvhttp/error.h>
+
+#include "platform/thread.h"
 
 enum {
     RETRY_MS = 250, /* between tries when the target takes nothing; also how soon the end is noticed then */
@@ -340,21 +341,16 @@ void uvh_line_writer_close(struct uvh_line_writer *writer)
     release(writer);
 }
 
-/* The thread takes no signals: they are for the program's own threads, and SIGPIPE becomes an error to report. */
+/* The thread takes no signals, so SIGPIPE becomes an error to report. */
 static int start_thread(struct uvh_line_writer *writer)
 {
-    sigset_t all, before;
     pthread_condattr_t attributes;
     pthread_mutex_init(&writer->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&writer->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = pthread_create(&writer->thread, NULL, run, writer);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -err;
+    return uvh_thread_start(&writer->thread, run, writer);
 }
 
 int uvh_line_writer_open(struct uvh_line_writer **writer, const struct uvh_line_writer_config *config)

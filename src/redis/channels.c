@@ -1,9 +1,12 @@
-/* Patterns as the broker understands them: a topic is a channel, '+' and '#' become '*', which also stands for '/', so what comes by a glob is looked at again. Channels are found by tsearch(3), whose tree stays
+/* Patterns as the broker understands them: a topic is a channel, '+' and '#' become '*', which also stands for '/', so what comes by a glob is looked at again. Where the broker refuses a glob, that of all channels, "#", stands in
+ * for it: then it has one more pattern, STAND_IN, which no user can have, and which fits what a refused one would. Channels are found by tsearch(3), whose tree stays
  * balanced whatever names clients choose. */
 #include "redis/redis.h"
 
 #include <search.h>
 #include <string.h>
+
+static const char EVERYTHING[] = "#", STAND_IN[] = "";
 
 /* ---- patterns ---- */
 
@@ -114,12 +117,13 @@ static struct uvh_redis_channel *put(struct uvh_redis_channels *channels, struct
     return channel;
 }
 
-bool uvh_redis_channels_add(struct uvh_redis_channels *channels, const char *pattern)
+/* One more pattern for the channel of another one, or of itself. */
+static bool add(struct uvh_redis_channels *channels, const char *channel_of, const char *pattern)
 {
     size_t size = strlen(pattern) + 1;
     struct uvh_redis_pattern *one =
         channels->allocator->allocate(sizeof(*one) + size, channels->allocator->context);
-    struct uvh_redis_channel *channel = one == NULL ? NULL : make(channels, pattern);
+    struct uvh_redis_channel *channel = one == NULL ? NULL : make(channels, channel_of);
     if (channel != NULL)
         channel = put(channels, channel);
     if (channel == NULL) {
@@ -133,47 +137,124 @@ bool uvh_redis_channels_add(struct uvh_redis_channels *channels, const char *pat
     return true;
 }
 
+bool uvh_redis_channels_add(struct uvh_redis_channels *channels, const char *pattern)
+{
+    return add(channels, pattern, pattern);
+}
+
+/* False when the channel has no such pattern. */
+static bool remove_from(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel,
+                        const char *pattern)
+{
+    struct uvh_redis_pattern **at = &channel->patterns;
+    while (*at != NULL && strcmp((*at)->text, pattern) != 0)
+        at = &(*at)->next;
+    if (*at == NULL)
+        return false;
+    struct uvh_redis_pattern *gone = *at;
+    *at = gone->next;
+    release(channels, gone);
+    if (channel->patterns == NULL)
+        note_changed(channels, channel);
+    return true;
+}
+
 void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *pattern)
 {
-    struct uvh_redis_channel *key = make(channels, pattern);
-    struct uvh_redis_channel **place = NULL;
-    struct uvh_redis_channel *channel = channels->first;
+    const char *channel_of = strcmp(pattern, STAND_IN) == 0 ? EVERYTHING : pattern;
+    struct uvh_redis_channel *key = make(channels, channel_of);
     if (key != NULL) {
-        place = tfind(key, &channels->tree, compare);
-        channel = place == NULL ? NULL : *place;
+        struct uvh_redis_channel **place = tfind(key, &channels->tree, compare);
+        if (place != NULL)
+            (void)remove_from(channels, *place, pattern);
         release(channels, key);
-    }
-    /* Without memory for the key all are looked through: what is not needed must go. */
-    for (; channel != NULL; channel = key == NULL ? channel->next : NULL) {
-        struct uvh_redis_pattern **at = &channel->patterns;
-        while (*at != NULL && strcmp((*at)->text, pattern) != 0)
-            at = &(*at)->next;
-        if (*at == NULL)
-            continue;
-        struct uvh_redis_pattern *gone = *at;
-        *at = gone->next;
-        release(channels, gone);
-        if (channel->patterns == NULL)
-            note_changed(channels, channel);
         return;
     }
+    /* Without memory for the key all are looked through: what is not needed must go. */
+    struct uvh_redis_channel *channel = channels->first;
+    while (channel != NULL && !remove_from(channels, channel, pattern))
+        channel = channel->next;
+}
+
+/* A message that a refused glob would have let through. */
+static bool fits_refused(const struct uvh_redis_channels *channels, const char *topic)
+{
+    for (const struct uvh_redis_channel *one = channels->first; one != NULL; one = one->next) {
+        const struct uvh_redis_pattern *pattern = one->refused && one->glob ? one->patterns : NULL;
+        while (pattern != NULL && !fits(pattern->text, topic))
+            pattern = pattern->next;
+        if (pattern != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* False when memory ran out. */
+static bool find(struct uvh_redis_channels *channels, bool glob, const char *text,
+                 struct uvh_redis_channel **channel)
+{
+    size_t length = strlen(text);
+    struct uvh_redis_channel *key =
+        channels->allocator->allocate(sizeof(*key) + length + 1, channels->allocator->context);
+    *channel = NULL;
+    if (key == NULL)
+        return false;
+    *key = (struct uvh_redis_channel){.glob = glob};
+    memcpy(key->text, text, length + 1);
+    struct uvh_redis_channel **place = tfind(key, &channels->tree, compare);
+    if (place != NULL)
+        *channel = *place;
+    release(channels, key);
+    return true;
 }
 
 bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob, const char *topic)
 {
-    size_t length = strlen(glob);
-    struct uvh_redis_channel *key =
-        channels->allocator->allocate(sizeof(*key) + length + 1, channels->allocator->context);
-    if (key == NULL)
+    struct uvh_redis_channel *channel;
+    if (!find(channels, true, glob, &channel))
         return true; /* the topics look for themselves, it only costs more */
-    *key = (struct uvh_redis_channel){.glob = true};
-    memcpy(key->text, glob, length + 1);
-    struct uvh_redis_channel **place = tfind(key, &channels->tree, compare);
-    const struct uvh_redis_pattern *pattern = place == NULL ? NULL : (*place)->patterns;
+    const struct uvh_redis_pattern *pattern = channel == NULL ? NULL : channel->patterns;
+    for (; pattern != NULL; pattern = pattern->next) {
+        if (strcmp(pattern->text, STAND_IN) == 0 ? fits_refused(channels, topic) : fits(pattern->text, topic))
+            return true;
+    }
+    return false;
+}
+
+/* NULL when there is none, or memory ran out. */
+static const struct uvh_redis_channel *find_everything(const struct uvh_redis_channels *channels)
+{
+    struct uvh_redis_channel *key = make(channels, EVERYTHING);
+    struct uvh_redis_channel **place = key == NULL ? NULL : tfind(key, &channels->tree, compare);
     release(channels, key);
-    while (pattern != NULL && !fits(pattern->text, topic))
-        pattern = pattern->next;
-    return pattern != NULL;
+    return place == NULL ? NULL : *place;
+}
+
+bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, const char *text,
+                               bool may_stand_in)
+{
+    struct uvh_redis_channel *channel;
+    if (!find(channels, glob, text, &channel) || channel == NULL || channel->refused)
+        return false;
+    const struct uvh_redis_channel *everything = find_everything(channels);
+    channel->told = false;
+    channel->refused = true;
+    if (!glob || !may_stand_in || channel == everything || (everything != NULL && everything->refused))
+        return false;
+    if (channels->refused == 0 && !add(channels, EVERYTHING, STAND_IN))
+        return false;
+    channel->replaced = true;
+    channels->refused++;
+    return true;
+}
+
+/* It is refused no more, or is not there any more. */
+static void forget_refusal(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
+{
+    if (channel->replaced && --channels->refused == 0)
+        uvh_redis_channels_remove(channels, STAND_IN);
+    channel->refused = false;
+    channel->replaced = false;
 }
 
 struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *channels)
@@ -188,6 +269,7 @@ struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *
 
 void uvh_redis_channels_free(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
 {
+    forget_refusal(channels, channel);
     (void)tdelete(channel, &channels->tree, compare);
     if (channel->previous != NULL)
         channel->previous->next = channel->next;
@@ -207,6 +289,7 @@ void uvh_redis_channels_forget(struct uvh_redis_channels *channels)
 {
     for (struct uvh_redis_channel *channel = channels->first; channel != NULL; channel = channel->next) {
         channel->told = false;
+        forget_refusal(channels, channel);
         note_changed(channels, channel);
     }
 }

@@ -1,8 +1,10 @@
-/* A connection with the broker that is made again whenever it breaks: name, socket, password, a ping that says it is ready, then pings in silence.
+/* A connection with the broker that is made again whenever it breaks: name, addresses one after the other, socket, password, a ping that says it is ready, then pings in silence.
  *
  * hiredis connects, writes and reads without blocking; this file says when. A poll handle belongs to one connection, since its descriptor does, and is freed when it is closed. */
 #include "redis/redis.h"
 
+#include <netdb.h>
+#include <poll.h>
 #include <string.h>
 
 #include <uvhttp/embedding.h>
@@ -44,6 +46,13 @@ static void set_timer(struct uvh_redis_link *link, uint64_t ms)
     uv_timer_start(&link->timer, on_timer, ms, 0);
 }
 
+static void drop_addresses(struct uvh_redis_link *link)
+{
+    uv_freeaddrinfo(link->found);
+    link->found = NULL;
+    link->next = NULL;
+}
+
 static uint64_t next_delay(const struct uvh_redis_link *link)
 {
     unsigned doublings = link->failures < MOST_DOUBLINGS ? link->failures : MOST_DOUBLINGS;
@@ -51,22 +60,29 @@ static uint64_t next_delay(const struct uvh_redis_link *link)
     return delay < link->redis->max_delay_ms ? delay : link->redis->max_delay_ms;
 }
 
-/* It is broken, or was never made: one line, and another attempt later. */
+/* It is broken, or was never made: one line, and another attempt later; or at once when there are more addresses. */
 static void lose(struct uvh_redis_link *link, const char *why)
 {
     struct uvhttp_redis *redis = link->redis;
     bool was_ready = link->state == UVH_REDIS_READY;
-    uint64_t delay = next_delay(link);
-    uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                      "redis: the connection for %s %s: %s; again in %llu.%llu s", link->name,
-                      was_ready ? "broke" : "cannot be made", why, (unsigned long long)(delay / 1000),
-                      (unsigned long long)(delay % 1000 / 100));
-    link->failures++;
+    uint64_t delay = link->next != NULL ? 0 : next_delay(link);
+    if (link->next != NULL)
+        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG,
+                          "redis: the connection for %s is tried at the next address: %s", link->name, why);
+    else
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+                          "redis: the connection for %s %s: %s; again in %llu.%llu s", link->name,
+                          was_ready ? "broke" : "cannot be made", why, (unsigned long long)(delay / 1000),
+                          (unsigned long long)(delay % 1000 / 100));
+    link->failures += link->next == NULL;
     link->state = UVH_REDIS_DOWN;
     drop_context(link);
+    if (link->next == NULL)
+        drop_addresses(link);
     set_timer(link, delay);
+    size_t messages = uvh_redis_parcels_drop(&link->asked, &redis->allocator);
     if (was_ready)
-        link->lost(link);
+        link->lost(link, messages);
 }
 
 static const char *error_of(const redisContext *context)
@@ -76,10 +92,21 @@ static const char *error_of(const redisContext *context)
 
 /* ---- commands ---- */
 
-void uvh_redis_link_command(struct uvh_redis_link *link, int count, const char **words, const size_t *sizes)
+static void command(struct uvh_redis_link *link, int count, const char **words, const size_t *sizes)
 {
-    if (link->context != NULL && redisAppendCommandArgv(link->context, count, words, sizes) != REDIS_OK)
+    if (redisAppendCommandArgv(link->context, count, words, sizes) != REDIS_OK)
         link->context->err = REDIS_ERR_OOM; /* found when it is flushed */
+}
+
+void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *asked, int count,
+                        const char **words, const size_t *sizes)
+{
+    if (asked == NULL) { /* its answer would be taken for another's */
+        link->context->err = REDIS_ERR_OOM;
+        return;
+    }
+    uvh_redis_parcels_append(&link->asked, asked);
+    command(link, count, words, sizes);
 }
 
 static void append_words(struct uvh_redis_link *link, int count, const char *first, const char *second,
@@ -88,7 +115,18 @@ static void append_words(struct uvh_redis_link *link, int count, const char *fir
     const char *words[COMMAND_WORDS] = {first, second, third};
     size_t sizes[COMMAND_WORDS] = {strlen(first), second == NULL ? 0 : strlen(second),
                                    third == NULL ? 0 : strlen(third)};
-    uvh_redis_link_command(link, count, words, sizes);
+    command(link, count, words, sizes);
+}
+
+static void ping(struct uvh_redis_link *link)
+{
+    const char *word = "PING";
+    size_t size = strlen(word);
+    struct uvh_redis_parcel *asked =
+        link->redis->allocator.allocate(sizeof(*asked), link->redis->allocator.context);
+    if (asked != NULL)
+        *asked = (struct uvh_redis_parcel){.order = UVH_REDIS_PING};
+    uvh_redis_link_ask(link, asked, 1, &word, &size);
 }
 
 static void watch(struct uvh_redis_link *link, int events)
@@ -125,10 +163,35 @@ static void on_greeted(struct uvh_redis_link *link, const redisReply *reply)
         return;
     link->state = UVH_REDIS_READY;
     link->failures = 0;
+    drop_addresses(link);
     uvhttp_server_log(link->redis->server, UVHTTP_LOG_INFO, "redis: the connection for %s is ready",
                       link->name);
     set_timer(link, link->redis->ping_ms);
     link->ready(link);
+}
+
+/* What comes without having been asked for. */
+static bool is_message(const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
+        reply->element[0]->type != REDIS_REPLY_STRING)
+        return false;
+    const char *kind = reply->element[0]->str;
+    return reply->elements == (strcmp(kind, "message") == 0 ? 3U : 4U) &&
+           (strcmp(kind, "message") == 0 || strcmp(kind, "pmessage") == 0);
+}
+
+/* Answers come in the order of what was asked. */
+static void on_reply(struct uvh_redis_link *link, const redisReply *reply)
+{
+    if (is_message(reply)) {
+        link->answer(link, NULL, reply);
+        return;
+    }
+    struct uvh_redis_parcel *asked = uvh_redis_parcels_take(&link->asked);
+    if (asked != NULL && asked->order != UVH_REDIS_PING)
+        link->answer(link, asked, reply);
+    uvh_redis_release(link->redis, asked);
 }
 
 static void read_answers(struct uvh_redis_link *link)
@@ -145,9 +208,17 @@ static void read_answers(struct uvh_redis_link *link)
         if (link->state == UVH_REDIS_CONNECTING)
             on_greeted(link, reply);
         else
-            link->answer(link, reply);
+            on_reply(link, reply);
         freeReplyObject(reply);
     }
+}
+
+static void read_socket(struct uvh_redis_link *link)
+{
+    if (redisBufferRead(link->context) != REDIS_OK)
+        lose(link, error_of(link->context));
+    else
+        read_answers(link);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -155,19 +226,25 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct uvh_redis_link *link = poll->data;
     if (status < 0) { /* reading finds out why */
         if (redisBufferRead(link->context) == REDIS_OK)
-            lose(link, uv_strerror(status));
-        else
             lose(link, error_of(link->context));
         return;
     }
-    if ((events & UV_READABLE) != 0) {
-        if (redisBufferRead(link->context) != REDIS_OK) {
-            lose(link, error_of(link->context));
-            return;
-        }
-        read_answers(link);
-    }
+    if ((events & UV_READABLE) != 0)
+        read_socket(link);
     if (link->poll == poll && (events & UV_WRITABLE) != 0)
+        uvh_redis_link_flush(link);
+}
+
+void uvh_redis_link_wait(struct uvh_redis_link *link, int ms)
+{
+    struct pollfd one = {.fd = link->context->fd, .events = POLLIN};
+    if ((link->events & UV_WRITABLE) != 0)
+        one.events |= POLLOUT;
+    if (poll(&one, 1, ms) <= 0) /* in time, or interrupted */
+        return;
+    if ((one.revents & ~POLLOUT) != 0)
+        read_socket(link);
+    if (link->context != NULL && (one.revents & POLLOUT) != 0)
         uvh_redis_link_flush(link);
 }
 
@@ -207,45 +284,54 @@ static void greet(struct uvh_redis_link *link, redisContext *context)
     set_timer(link, CONNECT_MS);
 }
 
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
+/* By its text, which hiredis takes, and which says the interface, too, where an address has one. */
+static void try_next(struct uvh_redis_link *link)
 {
-    struct uvh_redis_link *link = request->data;
-    char address[64] = "";
-    if (link->state == UVH_REDIS_RESOLVING && status == 0) {
-        link->state = UVH_REDIS_DOWN;
-        if (found->ai_family == AF_INET6)
-            (void)uv_ip6_name((const struct sockaddr_in6 *)(const void *)found->ai_addr, address,
-                              sizeof(address));
-        else
-            (void)uv_ip4_name((const struct sockaddr_in *)(const void *)found->ai_addr, address,
-                              sizeof(address));
-        greet(link, redisConnectNonBlock(address, link->redis->port));
-    } else if (link->state == UVH_REDIS_RESOLVING) {
-        lose(link, uv_strerror(status));
-    }
-    uv_freeaddrinfo(found);
-    uvh_redis_closed((uv_handle_t *)&link->redis->wake); /* the request counts as a handle */
+    char text[NI_MAXHOST];
+    const struct addrinfo *address = link->next;
+    link->next = address->ai_next;
+    int err = getnameinfo(address->ai_addr, address->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    if (err != 0)
+        lose(link, gai_strerror(err));
+    else
+        greet(link, redisConnectNonBlock(text, link->redis->port));
+}
+
+static void on_looked_up(void *arg, int status, struct addrinfo *found)
+{
+    struct uvh_redis_link *link = arg;
+    link->lookup = NULL;
+    link->state = UVH_REDIS_DOWN;
+    link->found = found;
+    link->next = found;
+    if (found == NULL)
+        lose(link, uv_strerror(status != 0 ? status : UV_EAI_NODATA));
+    else
+        try_next(link);
 }
 
 static void attempt(struct uvh_redis_link *link)
 {
     struct uvhttp_redis *redis = link->redis;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    union uvh_address literal;
     uv_mutex_lock(&redis->lock);
     redis->stats.attempts++;
     uv_mutex_unlock(&redis->lock);
     if (redis->path != NULL) {
         greet(link, redisConnectUnixNonBlock(redis->path));
-        return;
+    } else if (link->next != NULL) {
+        try_next(link);
+    } else if (uvh_lookup_literal(redis->host, redis->port, &literal)) {
+        greet(link, redisConnectNonBlock(redis->host, redis->port));
+    } else {
+        int err = uvh_lookup_start(&link->lookup, redis->loop, redis->host, redis->port, on_looked_up, link);
+        if (err != 0) {
+            lose(link, uv_strerror(err));
+            return;
+        }
+        uvh_lookup_unref(link->lookup);
+        link->state = UVH_REDIS_RESOLVING;
     }
-    link->resolve.data = link;
-    int err = uv_getaddrinfo(redis->loop, &link->resolve, on_resolved, redis->host, NULL, &hints);
-    if (err != 0) {
-        lose(link, uv_strerror(err));
-        return;
-    }
-    redis->handles++;
-    link->state = UVH_REDIS_RESOLVING;
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -264,7 +350,7 @@ static void on_timer(uv_timer_t *timer)
             break;
         }
         link->heard = false;
-        append_words(link, 1, "PING", NULL, NULL);
+        ping(link);
         set_timer(link, link->redis->ping_ms);
         uvh_redis_link_flush(link);
         break;
@@ -298,9 +384,12 @@ static void on_timer_closed(uv_handle_t *handle)
 
 void uvh_redis_link_close(struct uvh_redis_link *link)
 {
-    if (link->state == UVH_REDIS_RESOLVING)
-        (void)uv_cancel((uv_req_t *)&link->resolve);
+    if (link->lookup != NULL)
+        uvh_lookup_forget(link->lookup);
+    link->lookup = NULL;
     link->state = UVH_REDIS_ENDED;
+    drop_addresses(link);
     drop_context(link);
+    (void)uvh_redis_parcels_drop(&link->asked, &link->redis->allocator);
     uv_close((uv_handle_t *)&link->timer, on_timer_closed);
 }

@@ -1,4 +1,4 @@
-/* The adapter: what topics call on any thread goes into the outbox or the table of channels, and the loop is woken, where the two connections are. */
+/* The adapter's life: its options, its two connections, its end. */
 #include "redis/redis.h"
 
 #include <stdio.h>
@@ -14,9 +14,7 @@ enum {
     DEFAULT_PING_SECONDS = 15,
     DEFAULT_DELAY_SECONDS = 10,
     MOST_SECONDS = 86400,
-    SENT_MOST =
-        256
-        << 10, /* bytes the broker has not answered, after which messages wait here, where they can be dropped */
+    NANOSECONDS = 1000000000, /* a second */
 };
 
 /* ---- memory ---- */
@@ -39,7 +37,7 @@ static void release_by_default(void *memory, void *context)
     free(memory);
 }
 
-static void release(struct uvhttp_redis *redis, void *memory)
+void uvh_redis_release(const struct uvhttp_redis *redis, void *memory)
 {
     if (memory != NULL)
         redis->allocator.release(memory, redis->allocator.context);
@@ -48,16 +46,15 @@ static void release(struct uvhttp_redis *redis, void *memory)
 static void redis_free(struct uvhttp_redis *redis)
 {
     uvhttp_allocator_t allocator = redis->allocator;
-    (void)uvh_redis_parcels_drop(&redis->sent, &redis->allocator);
     (void)uvh_redis_parcels_drop(&redis->waiting, &redis->allocator);
     uvh_redis_channels_release(&redis->channels);
-    release(redis, redis->host);
-    release(redis, redis->path);
-    release(redis, redis->user);
+    uvh_redis_release(redis, redis->host);
+    uvh_redis_release(redis, redis->path);
+    uvh_redis_release(redis, redis->user);
     if (redis->password != NULL)
         memset(redis->password, 0, strlen(redis->password));
-    release(redis, redis->password);
-    release(redis, redis->prefix);
+    uvh_redis_release(redis, redis->password);
+    uvh_redis_release(redis, redis->prefix);
     uv_mutex_destroy(&redis->lock);
     allocator.release(redis, allocator.context);
 }
@@ -69,37 +66,9 @@ void uvh_redis_closed(uv_handle_t *handle)
         redis_free(redis);
 }
 
-/* ---- publishing ---- */
+/* ---- for both connections ---- */
 
-static void log_dropped(struct uvhttp_redis *redis, uint64_t dropped)
-{
-    if (dropped > 0)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: %llu messages were lost while the broker was away",
-                          (unsigned long long)dropped);
-}
-
-/* From what waits to the broker, as long as it answers. */
-static void send_waiting(struct uvhttp_redis *redis)
-{
-    struct uvh_redis_link *link = &redis->publishing;
-    if (link->state != UVH_REDIS_READY)
-        return;
-    while (redis->sent.bytes < SENT_MOST) {
-        uv_mutex_lock(&redis->lock);
-        struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&redis->waiting);
-        uv_mutex_unlock(&redis->lock);
-        if (parcel == NULL)
-            break;
-        const char *words[] = {"PUBLISH", parcel->bytes, parcel->bytes + parcel->channel};
-        size_t sizes[] = {7, parcel->channel, parcel->size - parcel->channel};
-        uvh_redis_parcels_append(&redis->sent, parcel);
-        uvh_redis_link_command(link, 3, words, sizes);
-    }
-    uvh_redis_link_flush(link);
-}
-
-static void note_connected(struct uvhttp_redis *redis)
+void uvh_redis_note_connected(struct uvhttp_redis *redis)
 {
     uv_mutex_lock(&redis->lock);
     redis->stats.connected =
@@ -107,206 +76,13 @@ static void note_connected(struct uvhttp_redis *redis)
     uv_mutex_unlock(&redis->lock);
 }
 
-static void on_publishing_ready(struct uvh_redis_link *link)
+bool uvh_redis_may_log(uint64_t *last)
 {
-    struct uvhttp_redis *redis = link->redis;
-    note_connected(redis);
-    uv_mutex_lock(&redis->lock);
-    uint64_t dropped = redis->stats.dropped - redis->dropped_before;
-    redis->dropped_before = redis->stats.dropped;
-    uv_mutex_unlock(&redis->lock);
-    log_dropped(redis, dropped);
-    send_waiting(redis);
-}
-
-/* The broker has taken the oldest message, or says why not; or has answered a ping. */
-static void on_published(struct uvh_redis_link *link, const redisReply *reply)
-{
-    struct uvhttp_redis *redis = link->redis;
-    if (reply->type == REDIS_REPLY_STATUS)
-        return;
-    struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&redis->sent);
-    bool taken = reply->type == REDIS_REPLY_INTEGER;
-    uv_mutex_lock(&redis->lock);
-    redis->stats.published += taken;
-    redis->stats.dropped += !taken;
-    uv_mutex_unlock(&redis->lock);
-    if (!taken)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING, "redis: a message was refused: %s",
-                          reply->type == REDIS_REPLY_ERROR ? reply->str : "an unknown answer");
-    release(redis, parcel);
-    if (redis->sent.bytes < SENT_MOST / 2)
-        send_waiting(redis);
-}
-
-/* Whether the broker has got what was on its way nobody knows; sending it again could give it twice. */
-static void on_publishing_lost(struct uvh_redis_link *link)
-{
-    struct uvhttp_redis *redis = link->redis;
-    size_t dropped = uvh_redis_parcels_drop(&redis->sent, &redis->allocator);
-    note_connected(redis);
-    uv_mutex_lock(&redis->lock);
-    redis->stats.dropped += dropped;
-    uv_mutex_unlock(&redis->lock);
-}
-
-static int on_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
-                      size_t size)
-{
-    struct uvhttp_redis *redis = adapter;
-    size_t prefix = strlen(redis->prefix), channel = prefix + strlen(topic);
-    struct uvh_redis_parcel *parcel = redis->allocator.allocate(
-        sizeof(*parcel) + channel + UVH_REDIS_ENVELOPE_MAX + size, redis->allocator.context);
-    if (parcel == NULL)
-        return UVHTTP_ENOMEM;
-    memcpy(parcel->bytes, redis->prefix, prefix);
-    memcpy(parcel->bytes + prefix, topic, channel - prefix);
-    parcel->channel = channel;
-    uv_mutex_lock(&redis->lock);
-    size_t before = redis->stats.dropped == redis->dropped_before;
-    size_t head = uvh_redis_envelope_write(parcel->bytes + channel, kind, redis->id, ++redis->number);
-    parcel->size = channel + head + size;
-    if (size > 0)
-        memcpy(parcel->bytes + channel + head, data, size);
-    uvh_redis_parcels_append(&redis->waiting, parcel);
-    size_t dropped = uvh_redis_parcels_limit(&redis->waiting, redis->max_queue_size, &redis->allocator);
-    redis->stats.dropped += dropped;
-    uv_mutex_unlock(&redis->lock);
-    if (dropped > 0 && before)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: %zu bytes wait for the broker, so the oldest messages are dropped",
-                          redis->max_queue_size);
-    uv_async_send(&redis->wake);
-    return 0;
-}
-
-/* ---- subscribing ---- */
-
-static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel, bool subscribe)
-{
-    const char *words[] = {subscribe ? (channel->glob ? "PSUBSCRIBE" : "SUBSCRIBE")
-                                     : (channel->glob ? "PUNSUBSCRIBE" : "UNSUBSCRIBE"),
-                           channel->text};
-    size_t sizes[] = {strlen(words[0]), channel->length};
-    uvh_redis_link_command(&redis->subscribing, 2, words, sizes);
-}
-
-/* What has changed since the broker was told. */
-static void tell_changes(struct uvhttp_redis *redis)
-{
-    struct uvh_redis_link *link = &redis->subscribing;
-    struct uvh_redis_channel *channel;
-    bool ready = link->state == UVH_REDIS_READY;
-    uv_mutex_lock(&redis->lock);
-    while ((channel = uvh_redis_channels_changed(&redis->channels)) != NULL) {
-        bool needed = channel->patterns != NULL;
-        if (ready && needed != channel->told)
-            tell_broker(redis, channel, needed);
-        channel->told = ready && needed;
-        if (!needed)
-            uvh_redis_channels_free(&redis->channels, channel);
-    }
-    uv_mutex_unlock(&redis->lock);
-    if (ready)
-        uvh_redis_link_flush(link);
-}
-
-static void on_subscribing_ready(struct uvh_redis_link *link)
-{
-    struct uvhttp_redis *redis = link->redis;
-    note_connected(redis);
-    uv_mutex_lock(&redis->lock);
-    uvh_redis_channels_forget(&redis->channels);
-    uv_mutex_unlock(&redis->lock);
-    tell_changes(redis);
-}
-
-static void on_subscribing_lost(struct uvh_redis_link *link)
-{
-    note_connected(link->redis);
-}
-
-/* The copies of one message, for several channels that fit, come behind one another. */
-static bool is_same_as_last(struct uvhttp_redis *redis, const struct uvh_redis_envelope *envelope)
-{
-    bool same = envelope->number == redis->last_number && strlen(redis->last_id) == envelope->id.length &&
-                memcmp(redis->last_id, envelope->id.base, envelope->id.length) == 0;
-    redis->last_number = envelope->number;
-    memcpy(redis->last_id, envelope->id.base, envelope->id.length);
-    redis->last_id[envelope->id.length] = '\0';
-    return same;
-}
-
-/* `glob`: by which it came, or NULL. */
-static void on_message(struct uvhttp_redis *redis, const redisReply *glob, const redisReply *channel,
-                       const redisReply *payload)
-{
-    struct uvh_redis_envelope envelope;
-    size_t prefix = strlen(redis->prefix);
-    if (channel->type != REDIS_REPLY_STRING || payload->type != REDIS_REPLY_STRING ||
-        (glob != NULL && glob->type != REDIS_REPLY_STRING) || (size_t)channel->len <= prefix ||
-        memcmp(channel->str, redis->prefix, prefix) != 0 || strlen(channel->str) != (size_t)channel->len)
-        return;
-    const char *topic = channel->str + prefix;
-    if (!uvh_redis_envelope_read(payload->str, (size_t)payload->len, &envelope)) {
-        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG, "redis: a message on %s is not one of ours",
-                          channel->str);
-        return;
-    }
-    bool own = envelope.id.length == UVH_REDIS_ID && memcmp(envelope.id.base, redis->id, UVH_REDIS_ID) == 0;
-    uv_mutex_lock(&redis->lock);
-    bool fits = !own && (glob == NULL || uvh_redis_channels_fit(&redis->channels, glob->str, topic));
-    fits = fits && !is_same_as_last(redis, &envelope);
-    redis->stats.received += fits;
-    uv_mutex_unlock(&redis->lock);
-    if (!fits)
-        return;
-    int err =
-        uvhttp_topics_deliver(redis->topics, topic, envelope.kind, envelope.data.base, envelope.data.length);
-    if (err != 0 && err != UVHTTP_ESTOPPED)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING, "redis: a message on %s cannot be delivered: %s",
-                          channel->str, uvhttp_strerror(err));
-}
-
-static void on_subscribed(struct uvh_redis_link *link, const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_ERROR) {
-        uvhttp_server_log(link->redis->server, UVHTTP_LOG_WARNING, "redis: a subscription was refused: %s",
-                          reply->str);
-        return;
-    }
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
-        reply->element[0]->type != REDIS_REPLY_STRING)
-        return;
-    if (strcmp(reply->element[0]->str, "message") == 0)
-        on_message(link->redis, NULL, reply->element[1], reply->element[2]);
-    else if (strcmp(reply->element[0]->str, "pmessage") == 0 && reply->elements == 4)
-        on_message(link->redis, reply->element[1], reply->element[2], reply->element[3]);
-}
-
-static void change(struct uvhttp_redis *redis, const char *pattern, bool add)
-{
-    bool done = true;
-    uv_mutex_lock(&redis->lock);
-    if (add)
-        done = uvh_redis_channels_add(&redis->channels, pattern);
-    else
-        uvh_redis_channels_remove(&redis->channels, pattern);
-    uv_mutex_unlock(&redis->lock);
-    if (!done)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_ERROR, "redis: %s is not subscribed to: out of memory",
-                          pattern);
-    uv_async_send(&redis->wake);
-}
-
-static void on_subscribe(void *adapter, const char *pattern)
-{
-    change(adapter, pattern, true);
-}
-
-static void on_unsubscribe(void *adapter, const char *pattern)
-{
-    change(adapter, pattern, false);
+    uint64_t now = uv_hrtime();
+    if (*last != 0 && now - *last < NANOSECONDS)
+        return false;
+    *last = now;
+    return true;
 }
 
 /* ---- life ---- */
@@ -314,18 +90,18 @@ static void on_unsubscribe(void *adapter, const char *pattern)
 static void on_wake(uv_async_t *wake)
 {
     struct uvhttp_redis *redis = wake->data;
-    tell_changes(redis);
-    send_waiting(redis);
+    uvh_redis_subscribing_send(redis);
+    uvh_redis_publishing_send(redis);
 }
 
-/* The topics end: what waits is handed to the system as far as it takes it, and all handles close. */
+/* The topics end, and all handles close. */
 static void end(void *adapter)
 {
     struct uvhttp_redis *redis = adapter;
     if (redis->ended)
         return;
     redis->ended = true;
-    send_waiting(redis);
+    uvh_redis_publishing_finish(redis);
     uvh_redis_link_close(&redis->publishing);
     uvh_redis_link_close(&redis->subscribing);
     uv_close((uv_handle_t *)&redis->wake, uvh_redis_closed);
@@ -382,12 +158,8 @@ static int open_handles(struct uvhttp_redis *redis)
     redis->wake.data = redis;
     redis->handles = 1;
     uv_unref((uv_handle_t *)&redis->wake);
-    redis->publishing.ready = on_publishing_ready;
-    redis->publishing.answer = on_published;
-    redis->publishing.lost = on_publishing_lost;
-    redis->subscribing.ready = on_subscribing_ready;
-    redis->subscribing.answer = on_subscribed;
-    redis->subscribing.lost = on_subscribing_lost;
+    uvh_redis_publishing_init(redis);
+    uvh_redis_subscribing_init(redis);
     (void)uvh_redis_link_open(&redis->publishing, redis, "publishing"); /* timers never fail */
     (void)uvh_redis_link_open(&redis->subscribing, redis, "subscribing");
     return 0;
@@ -398,7 +170,8 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
 {
     static const uvhttp_allocator_t by_default = {allocate_by_default, reallocate_by_default,
                                                   release_by_default, NULL};
-    static const uvhttp_topics_adapter_t functions = {on_publish, on_subscribe, on_unsubscribe, end};
+    static const uvhttp_topics_adapter_t functions = {uvh_redis_publish, uvh_redis_subscribe,
+                                                      uvh_redis_unsubscribe, end};
     const uvhttp_allocator_t *allocator = options->allocator == NULL ? &by_default : options->allocator;
     struct uvhttp_redis *redis = allocator->allocate(sizeof(*redis), allocator->context);
     if (out != NULL)

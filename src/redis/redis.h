@@ -1,5 +1,5 @@
-/* The adapter for Redis as its own files see it. redis.c is what topics call, and its life; link.c is a connection with the broker; outbox.c keeps messages until the broker has them; channels.c knows what
- * is subscribed to there; envelope.c is what a message looks like on its way.
+/* The adapter for Redis as its own files see it. redis.c is its life; publishing.c is the connection by which messages leave, and subscribing.c that by which they come, over link.c, which keeps a connection with the
+ * broker; outbox.c keeps messages until the broker has them; channels.c knows what is subscribed to there; envelope.c is what a message looks like on its way.
  *
  * hiredis is used for its protocol and its socket, without blocking; when to read and to write is asked of libuv here, so that nothing of it keeps the loop from ending.
  *
@@ -14,6 +14,8 @@
 #include <uv.h>
 
 #include <uvhttp/redis.h>
+
+#include "net/lookup.h"
 
 enum {
     UVH_REDIS_ID = 16, /* characters that tell a process from others */
@@ -45,6 +47,8 @@ struct uvh_redis_channel {
     struct uvh_redis_pattern *patterns; /* NULL: not needed any more */
     bool changed;                       /* is in the list of those */
     bool told;                          /* the broker knows of it, on the connection there is */
+    bool refused;                       /* and does not allow it there */
+    bool replaced;                      /* and the glob of all channels stands in */
     bool glob;
     size_t length;
     char text[]; /* with the prefix; NUL-terminated */
@@ -61,6 +65,7 @@ struct uvh_redis_channels {
     void *tree; /* of channels, by glob and text */
     struct uvh_redis_channel *first;
     struct uvh_redis_channel *changed;
+    size_t refused; /* globs for which the one of all channels stands in */
 };
 
 /* A pattern is needed, or not any more. False when memory ran out. */
@@ -69,6 +74,10 @@ void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *
 
 /* A message on a channel that came by a glob: whether a pattern of that glob fits the topic. */
 bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob, const char *topic);
+
+/* The broker has refused a channel: nobody asks again on this connection. True when the glob of all channels is subscribed to instead, since `may_stand_in` and there is nothing against it. */
+bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, const char *text,
+                               bool may_stand_in);
 
 /* Takes a channel out of the changed ones; NULL when there is none. Who is given one that is not needed frees it. */
 struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *channels);
@@ -80,12 +89,19 @@ void uvh_redis_channels_release(struct uvh_redis_channels *channels);
 
 /* ---- outbox.c ---- */
 
-/* A message: its channel, then what is published. */
+/* A message: its channel, then what is published. Or another command that waits for its answer: the text it is about, or nothing, for a ping. */
 struct uvh_redis_parcel {
     struct uvh_redis_parcel *next;
-    size_t channel;
-    size_t size; /* of both */
-    char bytes[];
+    enum uvh_redis_order {
+        UVH_REDIS_MESSAGE = 0,
+        UVH_REDIS_SUBSCRIBE,
+        UVH_REDIS_UNSUBSCRIBE,
+        UVH_REDIS_PING
+    } order;
+    bool glob;      /* of UVH_REDIS_SUBSCRIBE */
+    size_t channel; /* its length */
+    size_t size;    /* of both */
+    char bytes[];   /* of a command NUL-terminated */
 };
 
 struct uvh_redis_parcels {
@@ -97,7 +113,7 @@ struct uvh_redis_parcels {
 void uvh_redis_parcels_append(struct uvh_redis_parcels *parcels, struct uvh_redis_parcel *parcel);
 /* NULL when there is none. */
 struct uvh_redis_parcel *uvh_redis_parcels_take(struct uvh_redis_parcels *parcels);
-/* Frees all; how many there were. */
+/* Frees all; how many messages there were. */
 size_t uvh_redis_parcels_drop(struct uvh_redis_parcels *parcels, const uvhttp_allocator_t *allocator);
 /* Drops the oldest until it is at most so many bytes; how many that were. */
 size_t uvh_redis_parcels_limit(struct uvh_redis_parcels *parcels, size_t bytes,
@@ -117,27 +133,55 @@ struct uvh_redis_link {
     struct uvhttp_redis *redis;
     const char *name; /* for the log */
     void (*ready)(struct uvh_redis_link *link);
-    void (*answer)(struct uvh_redis_link *link, const redisReply *reply);
-    void (*lost)(struct uvh_redis_link *link);
+    /* To a command, or, `asked` NULL, a message. */
+    void (*answer)(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
+                   const redisReply *reply);
+    void (*lost)(struct uvh_redis_link *link, size_t messages); /* so many had no answer */
     enum uvh_redis_link_state state;
-    redisContext *context; /* NULL unless CONNECTING or READY */
+    struct uvh_redis_parcels asked; /* what the broker has not answered */
+    redisContext *context;          /* NULL unless CONNECTING or READY */
     uv_poll_t *poll;
-    uv_timer_t timer; /* of the next attempt, the deadline of this one, or the next ping */
-    uv_getaddrinfo_t resolve;
-    unsigned greetings; /* answers that are owed to ours: AUTH, PING */
-    unsigned failures;  /* since it was last ready */
-    bool heard;         /* something has come since the last ping */
-    int events;         /* the poll is for */
+    uv_timer_t timer;            /* of the next attempt, the deadline of this one, or the next ping */
+    struct uvh_lookup *lookup;   /* when RESOLVING */
+    struct addrinfo *found;      /* by the last one; NULL when it is ready or all have failed */
+    const struct addrinfo *next; /* to be tried */
+    unsigned greetings;          /* answers that are owed to ours: AUTH, PING */
+    unsigned failures;           /* since it was last ready */
+    bool heard;                  /* something has come since the last ping */
+    int events;                  /* the poll is for */
 };
 
 /* 0 or libuv's code. The first attempt is in the loop's next turn. */
 int uvh_redis_link_open(struct uvh_redis_link *link, struct uvhttp_redis *redis, const char *name);
-/* A command, sent by uvh_redis_link_flush. */
-void uvh_redis_link_command(struct uvh_redis_link *link, int count, const char **words, const size_t *sizes);
+/* A command, when it is READY, sent by uvh_redis_link_flush. Takes `asked`, which its answer comes with. */
+void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *asked, int count,
+                        const char **words, const size_t *sizes);
 /* Sends what there is, as far as the socket takes it. */
 void uvh_redis_link_flush(struct uvh_redis_link *link);
+/* The same for who has no loop any more: waits at most so long for the socket, and reads, too. When it is READY. */
+void uvh_redis_link_wait(struct uvh_redis_link *link, int ms);
 /* Nothing more is called. Its handles close. */
 void uvh_redis_link_close(struct uvh_redis_link *link);
+
+/* ---- publishing.c ---- */
+
+void uvh_redis_publishing_init(struct uvhttp_redis *redis);
+/* For topics; any thread. */
+int uvh_redis_publish(void *redis, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
+                      size_t size);
+/* From what waits to the broker, as long as it answers. */
+void uvh_redis_publishing_send(struct uvhttp_redis *redis);
+/* The end: gives what waits a moment to go out, and tells of what does not. */
+void uvh_redis_publishing_finish(struct uvhttp_redis *redis);
+
+/* ---- subscribing.c ---- */
+
+void uvh_redis_subscribing_init(struct uvhttp_redis *redis);
+/* For topics; any thread. */
+void uvh_redis_subscribe(void *redis, const char *pattern);
+void uvh_redis_unsubscribe(void *redis, const char *pattern);
+/* Tells the broker what has changed. */
+void uvh_redis_subscribing_send(struct uvhttp_redis *redis);
 
 /* ---- redis.c ---- */
 
@@ -157,7 +201,7 @@ struct uvhttp_redis {
     char id[UVH_REDIS_ID];
     struct uvh_redis_link publishing;
     struct uvh_redis_link subscribing;
-    struct uvh_redis_parcels sent; /* the broker has not answered */
+    uint64_t refusal_told; /* when a refused message was last logged */
     char last_id[UVH_REDIS_ID +
                  1]; /* of the message that came last: one that came by several channels is the same */
     uint64_t last_number;
@@ -165,11 +209,23 @@ struct uvhttp_redis {
     struct uvh_redis_parcels waiting;
     struct uvh_redis_channels channels;
     uint64_t number;         /* messages so far */
-    uint64_t dropped_before; /* `dropped` when the connection was last ready */
+    size_t limit;            /* of `waiting` at this moment */
+    uint64_t dropped_before; /* `dropped` when the publishing connection was lost */
+    uint64_t drops_untold;   /* not in the log */
+    uint64_t drops_told;     /* when */
     uvhttp_redis_stats_t stats;
 };
 
 /* A handle is closed. */
 void uvh_redis_closed(uv_handle_t *handle);
+
+/* Both connections are ready, or not any more. */
+void uvh_redis_note_connected(struct uvhttp_redis *redis);
+
+/* True at most once a second; `*last` is when it was. */
+bool uvh_redis_may_log(uint64_t *last);
+
+/* NULL is fine. */
+void uvh_redis_release(const struct uvhttp_redis *redis, void *memory);
 
 #endif

@@ -148,20 +148,20 @@ void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
         result = answer_unrouted(exchange);
     if (result > 0 && result != UVHTTP_DECLINED)
-        result =
-            UVHTTP_EINVAL; /* nothing a handler may return: whoever waits for an answer is not left waiting */
+        result = UVHTTP_EINVAL; /* nothing a handler may return: nobody is left waiting for an answer */
     bool client_left = response->state == UVH_RESPONSE_GONE ||
                        (result == UVHTTP_EGONE && response->state == UVH_RESPONSE_SENT);
     if (result >= 0 || client_left)
         return;
-    uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s failed: %s",
+    bool stopping = result == UVHTTP_ESTOPPED; /* nothing has gone wrong */
+    uvh_server_log(exchange->worker->server, stopping ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR, "%s failed: %s",
                    uvhttp_request_path(&exchange->request), uvhttp_error_name(result));
     if (response->state == UVH_RESPONSE_BEGUN) /* the client must not take what it has for the whole */
         exchange->protocol->abandon(exchange);
     if (!uvhttp_response_open(response))
         return;
     uvh_response_forget(response);
-    bool passing = result == UVHTTP_ENOMEM || result == UVHTTP_ESTOPPED;
+    bool passing = result == UVHTTP_ENOMEM || stopping;
     if (uvhttp_response_send_status(response, passing ? 503 : 500) != 0)
         exchange->protocol->abandon(exchange);
 }

@@ -13,6 +13,27 @@ static void log_refused_route(const char *message, void *arg)
     uvh_server_log(arg, UVHTTP_LOG_ERROR, "%s", message);
 }
 
+static void note_open(uv_handle_t *handle, void *arg)
+{
+    bool *open = arg;
+    *open = *open || !uv_is_closing(handle);
+}
+
+/* Runs on until everything that was told to close has done so, and requests are over that were under way. False when somebody has left a handle open on it. */
+static bool close_own_loop(struct uvh_server *server)
+{
+    uv_loop_t *loop = &server->own_loop;
+    (void)uv_run(loop, UV_RUN_NOWAIT);
+    while (uv_loop_close(loop) != 0) {
+        bool open = false;
+        uv_walk(loop, note_open, &open);
+        if (open)
+            return false;
+        (void)uv_run(loop, UV_RUN_ONCE);
+    }
+    return true;
+}
+
 void uvh_server_release(struct uvh_server *server)
 {
     if (server->has_pool) /* its threads write to workers */
@@ -25,10 +46,12 @@ void uvh_server_release(struct uvh_server *server)
         owned->release(owned->arg);
         uvh_free(server->allocator, owned);
     }
-    if (server->owns_loop) {
-        /* Handles of what was owned have been told to close. */
-        (void)uv_run(&server->own_loop, UV_RUN_NOWAIT);
-        uv_loop_close(&server->own_loop);
+    if (server->owns_loop && !close_own_loop(server)) {
+        uvh_server_log(
+            server, UVHTTP_LOG_ERROR,
+            "a handle is open on the server's loop, so its memory cannot be freed: close it before "
+            "uvhttp_server_free");
+        return; /* a leak, instead of a handle in memory that is somebody else's */
     }
     uvh_free(server->allocator, server);
 }

@@ -6,16 +6,14 @@
  * timer is the one of connecting meanwhile. */
 #include "server/stream_connect.h"
 
-#include <stdio.h>
-
 #include "base/alloc.h"
+#include "net/lookup.h"
 #include "platform/socket.h"
 #include "platform/socket_connect.h"
 #include "server/conn.h"
 #include "server/server.h"
 
 enum {
-    PORT_TEXT = 8,
     PORT_MOST = 65535,
     SHARE_LEAST_MS = 250, /* what RFC 8305 section 5 recommends between the attempts */
 };
@@ -25,19 +23,14 @@ struct uvh_connecting {
     struct uvh_conn *conn;        /* NULL when it has become the stream's own */
     struct uvh_worker *worker;
     uvhttp_stream_connected_cb connected;
-    uv_getaddrinfo_t lookup;
+    struct uvh_lookup *lookup;   /* NULL: none is under way */
     struct addrinfo *found;      /* to be freed */
     const struct addrinfo *next; /* to be tried */
     struct addrinfo literal;     /* the only one, of a numeric address */
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address;
+    union uvh_address address;
     uint64_t deadline; /* of all of it; 0: none */
     int status;        /* of the last attempt */
-    bool looking;      /* libuv has `lookup` */
-    bool trying;       /* and the watch of `conn`, which may be closing */
+    bool trying;       /* libuv has the watch of `conn`, which may be closing */
     bool telling;      /* a callback runs */
 };
 
@@ -50,7 +43,7 @@ static struct uvh_connecting *connecting_of(const struct uvh_conn *conn)
 
 static void release_if_unused(struct uvh_connecting *connecting)
 {
-    if (connecting->stream != NULL || connecting->looking || connecting->trying || connecting->telling)
+    if (connecting->stream != NULL || connecting->trying || connecting->telling)
         return;
     struct uvh_worker *worker = connecting->worker;
     uv_freeaddrinfo(connecting->found);
@@ -85,8 +78,9 @@ static void stop(struct uvh_connecting *connecting)
 {
     uvh_timeout_cancel(&connecting->conn->timeout);
     close_attempt(connecting);
-    if (connecting->looking)
-        uv_cancel((uv_req_t *)&connecting->lookup); /* too late when it runs: then its answer is waited for */
+    if (connecting->lookup != NULL)
+        uvh_lookup_forget(connecting->lookup);
+    connecting->lookup = NULL;
 }
 
 void uvh_stream_connect_give_up(struct uvhttp_stream *stream)
@@ -229,17 +223,13 @@ void uvh_stream_connect_next(struct uvh_conn *conn)
     try_next(connecting_of(conn));
 }
 
-static void on_looked_up(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found)
+static void on_looked_up(void *arg, int status, struct addrinfo *found)
 {
-    struct uvh_connecting *connecting = UVH_CONTAINER_OF(lookup, struct uvh_connecting, lookup);
+    struct uvh_connecting *connecting = arg;
     uvh_watch_event(&connecting->worker->watch);
-    connecting->looking = false;
+    connecting->lookup = NULL;
     connecting->found = found;
     connecting->next = found;
-    if (connecting->stream == NULL) {
-        release_if_unused(connecting);
-        return;
-    }
     connecting->status = status != 0 ? status : UV_EAI_NODATA;
     try_next(connecting);
 }
@@ -250,9 +240,7 @@ static void on_looked_up(uv_getaddrinfo_t *lookup, int status, struct addrinfo *
 static int find_addresses(struct uvh_connecting *connecting, const char *host, int port)
 {
     struct uvh_worker *worker = connecting->worker;
-    bool literal = uv_ip4_addr(host, port, &connecting->address.v4) == 0 ||
-                   uv_ip6_addr(host, port, &connecting->address.v6) == 0;
-    if (literal) {
+    if (uvh_lookup_literal(host, port, &connecting->address)) {
         connecting->literal.ai_addr = &connecting->address.any;
         connecting->next = &connecting->literal;
         uvh_timeout_arm(&worker->timeouts[UVH_TIMEOUT_RESUME], &connecting->conn->timeout,
@@ -260,12 +248,7 @@ static int find_addresses(struct uvh_connecting *connecting, const char *host, i
         uvh_worker_resume_later(worker);
         return 0;
     }
-    char service[PORT_TEXT];
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    snprintf(service, sizeof(service), "%d", port);
-    int err = uv_getaddrinfo(worker->loop, &connecting->lookup, on_looked_up, host, service, &hints);
-    connecting->looking = err == 0;
-    return err;
+    return uvh_lookup_start(&connecting->lookup, worker->loop, host, port, on_looked_up, connecting);
 }
 
 /* A connection and a record for a stream; NULL when memory ran out. */

@@ -1,5 +1,6 @@
 /* The life of servers: made, listening or failing to, several on one loop, a hundred one after the other. Nothing is left on the loop, on
  * the heap or in the table of descriptors. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,18 +124,24 @@ static void a_server_that_never_listened_can_be_freed(void **state)
     stage_end(&stage);
 }
 
+static uvhttp_server_t *new_server_with_its_own_loop(struct fault_heap *heap)
+{
+    uvhttp_config_t *config = uvhttp_config_new();
+    fault_heap_init(heap);
+    config->allocator = &heap->allocator;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    assert_non_null(server);
+    return server;
+}
+
 static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
 {
     (void)state;
     struct fault_heap heap;
     size_t descriptors = stage_descriptors();
     for (int listens = 0; listens < 2; listens++) {
-        uvhttp_config_t *config = uvhttp_config_new();
-        fault_heap_init(&heap);
-        config->allocator = &heap.allocator;
-        uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
-        uvhttp_config_free(config);
-        assert_non_null(server);
+        uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
         assert_non_null(uvhttp_server_loop(server));
         if (listens) {
             assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
@@ -152,6 +159,48 @@ static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
         assert_int_equal(atomic_load(&heap.live), 0);
     }
     assert_int_equal(stage_descriptors(), descriptors);
+}
+
+static void take_a_while(uv_work_t *work)
+{
+    (void)work;
+    (void)poll(NULL, 0, 100);
+}
+
+static void note_done(uv_work_t *work, int status)
+{
+    *(int *)work->data = status == 0;
+}
+
+static void requests_on_a_loop_of_its_own_are_over_on_return(void **state)
+{
+    (void)state;
+    struct fault_heap heap;
+    int done = 0;
+    uv_work_t work = {.data = &done};
+    uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
+    assert_int_equal(uv_queue_work(uvhttp_server_loop(server), &work, take_a_while, note_done), 0);
+    uvhttp_server_free(server);
+    assert_int_equal(done, 1);
+    assert_int_equal(atomic_load(&heap.live), 0);
+}
+
+/* What it may still touch stays, and nobody waits for what does not come. */
+static void a_handle_left_on_a_loop_of_its_own_keeps_its_memory(void **state)
+{
+    (void)state;
+    struct fault_heap heap;
+    uv_timer_t timer;
+    uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
+    uv_loop_t *loop = uvhttp_server_loop(server);
+    assert_int_equal(uv_timer_init(loop, &timer), 0);
+    uvhttp_server_free(server);
+    assert_int_equal(atomic_load(&heap.live), 1);
+    uv_close((uv_handle_t *)&timer, NULL);
+    (void)uv_run(loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(loop), 0);
+    heap.allocator.release(server, heap.allocator.context);
+    assert_int_equal(atomic_load(&heap.live), 0);
 }
 
 static void several_servers_share_a_loop(void **state)
@@ -313,6 +362,8 @@ int main(void)
         cmocka_unit_test(functions_accept_a_null_server),
         cmocka_unit_test(a_server_that_never_listened_can_be_freed),
         cmocka_unit_test(a_server_with_a_loop_of_its_own_is_gone_on_return),
+        cmocka_unit_test(requests_on_a_loop_of_its_own_are_over_on_return),
+        cmocka_unit_test(a_handle_left_on_a_loop_of_its_own_keeps_its_memory),
         cmocka_unit_test(several_servers_share_a_loop),
         cmocka_unit_test(starting_and_stopping_a_hundred_times_leaves_nothing),
         cmocka_unit_test(what_cannot_be_listened_on_is_refused_and_the_next_is_tried),

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ static int peer; /* what the listener has accepted; -1: nothing */
 #define EXPORTED __attribute__((visibility("default"))) /* or libuv would find the system's */
 
 static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* held: lookups wait */
+static atomic_uint lookups;                               /* that have begun */
 
 static struct addrinfo *make_address(int family, uint32_t address, const char *service, struct addrinfo *next)
 {
@@ -65,6 +67,7 @@ EXPORTED int getaddrinfo(const char *name, const char *service, const struct add
                          struct addrinfo **found)
 {
     assert_int_equal(hints->ai_socktype, SOCK_STREAM);
+    atomic_fetch_add(&lookups, 1);
     pthread_mutex_lock(&names);
     pthread_mutex_unlock(&names);
     *found = NULL;
@@ -494,7 +497,26 @@ static void a_lookup_has_its_time(void **state)
     pthread_mutex_lock(&names);
     assert_fails("one", 1, UV_ETIMEDOUT);
     pthread_mutex_unlock(&names);
-    end(); /* waits for the lookup */
+    end();
+}
+
+static void nobody_waits_for_a_lookup(void **state)
+{
+    (void)state;
+    unsigned before = atomic_load(&lookups);
+    begin();
+    pthread_mutex_lock(&names);
+    assert_connecting("one", LONG);
+    for (int turn = 0; turn < 5000 && atomic_load(&lookups) == before; turn++)
+        stage_wait(&stage);
+    assert_int_equal(atomic_load(&lookups), before + 1);
+    end(); /* its loop is closed there */
+    pthread_mutex_unlock(&names);
+    begin(); /* it works as before */
+    assert_connecting("one", LONG);
+    turn_until_heard("c");
+    uvhttp_stream_close(stream);
+    end();
 }
 
 static void peers_may_leave_at_once(void **state)
@@ -776,6 +798,7 @@ int main(void)
         cmocka_unit_test(a_share_is_fair),
         cmocka_unit_test(an_address_that_is_silent_does_not_take_the_time_of_all),
         cmocka_unit_test(a_lookup_has_its_time),
+        cmocka_unit_test(nobody_waits_for_a_lookup),
         cmocka_unit_test(peers_may_leave_at_once),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(every_allocation_may_fail),

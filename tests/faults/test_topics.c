@@ -422,6 +422,44 @@ static void an_adapter_is_told_of_the_first_and_the_last(void **state)
     assert_string_equal(carried, "publish room/1;+ room/+;publish room/1;- room/+;release ;");
 }
 
+/* Nothing of theirs would be there when the first connection comes. */
+static void nothing_is_made_once_the_server_listens(void **state)
+{
+    (void)state;
+    const uvhttp_websocket_options_t options = {.events.message = on_message};
+    uvhttp_websocket_endpoint_t *endpoint;
+    begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+    uvhttp_topics_t *late = topics;
+    assert_int_equal(uvhttp_topics_new(&late, stage.server, NULL), UVHTTP_EFROZEN);
+    assert_null(late);
+    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL, 0),
+                     UVHTTP_EFROZEN);
+    assert_null(endpoint);
+    assert_int_equal(uvhttp_websocket_route(stage.server, "/late", &options), UVHTTP_EFROZEN);
+    end();
+}
+
+/* One request of the handshake is there in part, so its connection is not idle. */
+static void a_handshake_while_the_server_stops(void **state)
+{
+    (void)state;
+    const size_t first = 20;
+    struct raw_client *client = &members[0].client;
+    begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+    raw_client_connect(client, uvhttp_server_port(stage.server), 0);
+    raw_client_send(client, handshake, first);
+    turns();
+    uvhttp_server_stop(stage.server);
+    turns();
+    raw_client_send_text(client, handshake + first);
+    turns();
+    assert_true(client->received > 13);
+    assert_memory_equal(client->data, "HTTP/1.1 503 ", 13);
+    assert_null(memmem(client->data, client->received, "Sec-WebSocket-", 14));
+    assert_int_equal(stage.errors_logged, 0);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +469,8 @@ int main(void)
         cmocka_unit_test(a_server_that_is_freed_with_messages_on_their_way),
         cmocka_unit_test(presence_is_told_to_the_last),
         cmocka_unit_test(an_adapter_is_told_of_the_first_and_the_last),
+        cmocka_unit_test(nothing_is_made_once_the_server_listens),
+        cmocka_unit_test(a_handshake_while_the_server_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 """Topics of several servers over a broker: Debian's redis-server, which each test starts for itself, with two of our servers or more. What crosses, how often, and what happens when the broker goes."""
 
 import json
+import os
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import pytest
 
 import raw
 from topics_server import TopicsServer, eventually
-from wire_server import SAFETY_TIMEOUT
+from wire_server import SAFETY_TIMEOUT, built
 
 
 def free_port():
@@ -206,7 +207,7 @@ def test_what_waits_is_bounded_and_the_oldest_go(broker, start):
         first.publish("room", f"{i} " + "x" * 1000)
     assert numbers(first)["waiting"] <= 10000
     assert numbers(first)["dropped"] == 91
-    assert "redis: 10000 bytes wait for the broker, so the oldest messages are dropped" in first.said()
+    assert "redis: 10000 bytes wait for the broker, so the oldest messages are dropped: 1 so far" in first.said()
     broker.start()
     eventually(lambda: numbers(first)["published"] == 9, "the rest has been published")
     assert numbers(first)["waiting"] == 0
@@ -248,8 +249,11 @@ def test_names_and_passwords(tmp_path, start):
         member = poor.join("room")
         poor.publish("room", "x")
         assert member.get() == "x"
-        eventually(lambda: "redis: a message was refused: NOPERM" in poor.said() and
-                   "redis: a subscription was refused: NOPERM" in poor.said(), "it says so")
+        member.subscribe("room/+")
+        for line in ("a message on uvhttp:room was refused: NOPERM", "the subscription to uvhttp:room was refused: NOPERM",
+                     "the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM",
+                     "the subscription to uvhttp:* was refused: NOPERM"):
+            eventually(lambda line=line: f"redis: {line}" in poor.said(), line)
     finally:
         broker.stop()
 
@@ -283,3 +287,138 @@ def test_what_is_published_last_goes_out(broker, start):
     first.join()
     first.stop()  # its member's `close` publishes
     assert member.get().startswith("left 1")
+
+
+ACCESS = "user default off\nuser admin on nopass allchannels +@all\nuser chat on >secret resetchannels &uvhttp:* +publish +subscribe +unsubscribe +psubscribe +punsubscribe +ping\n"
+
+
+def test_patterns_with_an_access_list(tmp_path, start):
+    """Redis allows the glob that its list has and no narrower one, so that one stands in, for as long as it is needed, and lets nothing through that nobody has asked for."""
+    broker = Broker(tmp_path, port=free_port(), config=ACCESS)
+    user = {"redis_user": "chat", "redis_password": "secret"}
+    try:
+        first, second = start(broker, **user), start(broker, **user)
+        member, publisher = second.join("room/+", "lobby/#", "news"), first.join()
+        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "1", "all channels stand in")
+        publisher.say("pub other/1 no", "pub room/7 seven", "pub room/7/8 no", "pub lobby all", "pub news once")
+        assert member.get_all(3) == ["seven", "all", "once"]
+        member.nothing_else()
+        assert numbers(second)["received"] == 3
+        assert "redis: the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM" in second.said()
+        everything = second.join("#")
+        publisher.say("pub room/7 again")
+        assert member.get() == everything.get() == "again"
+        for pattern in ("room/+", "lobby/#"):
+            member.unsubscribe(pattern)
+        publisher.say("pub room/7 third")
+        assert everything.get() == "third"
+        everything.unsubscribe("#")
+        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "0", "nobody needs it")
+        member.nothing_else()
+    finally:
+        broker.stop()
+
+
+def test_the_next_address_is_tried(tmp_path, start):
+    broker = Broker(tmp_path, port=free_port())
+    try:
+        server = start(broker, redis_host="two.test")
+        join(broker, server, "room")
+        assert "cannot be made" not in server.said()
+    finally:
+        broker.stop()
+
+
+def test_nobody_waits_for_a_lookup(tmp_path, start):
+    """Neither who stops nor who frees a server that could not start."""
+    broker = Broker(tmp_path, port=free_port())
+    try:
+        server = start(broker, connected=False, redis_host="slow.test")
+        eventually(lambda: numbers(server)["attempts"] == 2, "it looks the name up")
+        environment = {**os.environ, "UVHTTP_REDIS_HOST": "slow.test", "UVHTTP_REDIS_PORT": str(broker.port),
+                       "UVHTTP_LISTEN_PORT": str(server.port)}
+        result = subprocess.run([built("topics_server"), "1"], env=environment, capture_output=True, text=True,
+                                timeout=3 * SAFETY_TIMEOUT)
+        assert result.returncode == 1 and "EADDRINUSE" in result.stderr and "left" not in result.stderr, result.stderr
+        server.stop()
+    finally:
+        broker.stop()
+
+
+def test_a_burst_is_not_lost(broker, start):
+    """More in one turn of the loop than may wait for a broker that is away."""
+    server = start(broker)
+    server.publish("burst", "x" * (64 << 10), times=100)
+    eventually(lambda: numbers(server)["published"] + numbers(server)["dropped"] == 100, "it is done")
+    assert numbers(server)["dropped"] == 0
+
+
+def test_a_message_that_is_too_large_pushes_out_no_others(broker, start):
+    server = start(broker, redis_queue=10000)
+    broker.stop()
+    eventually(lambda: not numbers(server)["connected"], "it is missed")
+    for _ in range(5):
+        server.publish("room", "small")
+    server.publish("room", "x" * 20000)
+    assert numbers(server)["dropped"] == 1
+    assert "a message was not carried to other machines" in server.said()
+    broker.start()
+    eventually(lambda: numbers(server)["published"] == 5, "the others have been published")
+    assert numbers(server)["dropped"] == 1
+
+
+class Subscriber:
+    """Straight at the broker."""
+
+    def __init__(self, broker, channel):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(SAFETY_TIMEOUT)
+        self.socket.connect(broker.path)
+        self.socket.sendall(f"SUBSCRIBE {channel}\r\n".encode())
+        self.bytes = b""
+        while not self.bytes.endswith(b":1\r\n"):
+            self.bytes += self.socket.recv(1 << 16)
+
+    def wait_for(self, count):
+        while self.bytes.count(b"$7\r\nmessage\r\n") < count:
+            self.bytes += self.socket.recv(1 << 16)
+
+
+def test_what_is_published_last_arrives(broker, start):
+    """More than the connection takes at once, and with answers that nobody has read."""
+    server, subscriber = start(broker), Subscriber(broker, "uvhttp:last")
+    server.publish("last", "x" * 1000, times=1000)
+    server.stop()
+    subscriber.wait_for(1000)
+    assert "were lost" not in server.said()
+
+
+def test_what_is_lost_at_the_end_is_told(broker, start):
+    server = start(broker)
+    broker.process.send_signal(signal.SIGSTOP)
+    try:
+        server.publish("last", "x", times=10)
+        server.stop()
+    finally:
+        broker.process.send_signal(signal.SIGCONT)
+    assert "redis: 10 messages were lost at the end, since the broker has not answered" in server.said()
+
+
+def test_a_ping_that_is_refused_is_no_message(tmp_path, start):
+    broker = Broker(tmp_path, port=free_port(), config=ACCESS)
+    try:
+        server = start(broker, redis_user="chat", redis_password="secret", redis_ping=1)
+        broker.ask("--user", "admin", "--pass", "", "ACL", "SETUSER", "chat", "-ping")
+        eventually(lambda: "rejected_calls=" in (info := pings(broker)) and int(info.split("rejected_calls=")[1].split(",")[0]) >= 4,
+                   "pings are refused")
+        server.publish("room", "x", times=3)
+        eventually(lambda: numbers(server)["published"] == 3, "they are published")
+        assert numbers(server)["dropped"] == 0
+        assert "was refused" not in server.said()
+    finally:
+        broker.stop()
+
+
+def pings(broker):
+    lines = broker.ask("--user", "admin", "--pass", "", "INFO", "commandstats").splitlines()
+    return next((line for line in lines if line.startswith("cmdstat_ping:")), "")

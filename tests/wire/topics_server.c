@@ -1,16 +1,21 @@
 /* topics_server: what tests/wire/test_topics.py and test_redis.py talk to: one endpoint, /ws, whose texts are commands on topics, and some requests. Usage: topics_server WORKERS. Prints "listening
  * on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. The environment sets the rest: UVHTTP_SLOW, UVHTTP_MAX_QUEUE, UVHTTP_MAX_SUBSCRIPTIONS,
- * UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"), and for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE.
+ * UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"), UVHTTP_LISTEN_PORT, and for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE, _PING.
+ * Names are looked up here: "slow.test" is never found, nor is it ever not found, and "two.test" is two addresses, at the first of which nobody is.
  *
  * Commands: "sub P", "unsub P", "pub T TEXT", "many T N" (N messages "0", "1", ...), "count P", "worker", "memory" (of the endpoint), "kick T" (publishes "bye", and then all who are here unsubscribe), "bin T TEXT". All but pub, many and bin are answered. */
 #include <uvhttp.h>
 #include <uvhttp/topics.h>
 #include <uvhttp/websocket.h>
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if UVHTTP_TESTS_REDIS
 #include <uvhttp/redis.h>
@@ -49,6 +54,53 @@ static void release(void *memory, void *context)
 }
 
 static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL};
+
+/* ---- names ---- */
+
+#define EXPORTED __attribute__((visibility("default"))) /* or libraries would find the system's */
+
+static struct addrinfo *make_address(uint32_t address, const char *service, struct addrinfo *next)
+{
+    struct addrinfo *made = calloc(1, sizeof *made + sizeof(struct sockaddr_in));
+    if (made == NULL)
+        return NULL;
+    struct sockaddr_in *in = (struct sockaddr_in *)(void *)(made + 1);
+    in->sin_family = AF_INET;
+    in->sin_port = htons((uint16_t)(service == NULL ? 0 : strtol(service, NULL, 10)));
+    in->sin_addr.s_addr = address;
+    *made = (struct addrinfo){.ai_family = AF_INET,
+                              .ai_socktype = SOCK_STREAM,
+                              .ai_addr = (struct sockaddr *)(void *)in,
+                              .ai_addrlen = sizeof *in,
+                              .ai_next = next};
+    return made;
+}
+
+EXPORTED int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                         struct addrinfo **found)
+{
+    struct in_addr numeric;
+    (void)hints;
+    *found = NULL;
+    while (strcmp(name, "slow.test") == 0)
+        (void)pause();
+    if (inet_pton(AF_INET, name, &numeric) == 1)
+        *found = make_address(numeric.s_addr, service, NULL);
+    if (strcmp(name, "localhost") == 0 || strcmp(name, "two.test") == 0)
+        *found = make_address(htonl(INADDR_LOOPBACK), service, NULL);
+    if (strcmp(name, "two.test") == 0)
+        *found = make_address(htonl(INADDR_LOOPBACK + 1), service, *found);
+    return *found == NULL ? EAI_NONAME : 0;
+}
+
+EXPORTED void freeaddrinfo(struct addrinfo *found)
+{
+    while (found != NULL) {
+        struct addrinfo *next = found->ai_next;
+        free(found);
+        found = next;
+    }
+}
 
 /* ---- commands ---- */
 
@@ -254,6 +306,7 @@ static int carry(uvhttp_server_t *server)
                                       .user = getenv("UVHTTP_REDIS_USER"),
                                       .password = getenv("UVHTTP_REDIS_PASSWORD"),
                                       .max_queue_size = number("UVHTTP_REDIS_QUEUE"),
+                                      .ping_interval = (int)number("UVHTTP_REDIS_PING"),
                                       .allocator = &allocator};
     int err = uvhttp_server_route(server, "GET", "/redis", redis_stats, NULL);
     if (err != 0)
@@ -269,7 +322,7 @@ static int serve(uvhttp_server_t *server)
 {
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", 0);
+        err = uvhttp_server_listen(server, "127.0.0.1", (int)number("UVHTTP_LISTEN_PORT"));
     if (err == 0) {
         (void)printf("listening on 127.0.0.1:%d\n", uvhttp_server_port(server));
         (void)fflush(stdout);

@@ -1,0 +1,195 @@
+/* Threads are started when there is something to look up and end when there is nothing more, so a program that asks for a name once in a while has none. */
+#include "net/lookup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/lock.h"
+#include "platform/thread.h"
+
+enum { MOST_THREADS = 4, MOST_NAME = 255, PORT_TEXT = 8 };
+
+/* From malloc, since it may outlive a server and its allocator. */
+struct uvh_lookup {
+    uv_async_t answered; /* open unless it is forgotten or answered */
+    uvh_lookup_cb done;
+    void *arg;
+    struct uvh_lookup *next; /* in the queue */
+    struct uvh_lock lock;    /* of the following */
+    unsigned holders;        /* the handle, and the queue or a thread */
+    bool forgotten;
+    int status;
+    struct addrinfo *found;
+    char service[PORT_TEXT];
+    char host[];
+};
+
+/* What waits for a thread, of all loops. */
+static struct {
+    struct uvh_lock lock;
+    struct uvh_lookup *first;
+    struct uvh_lookup *last;
+    unsigned threads;
+} queue = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
+
+static void let_go(struct uvh_lookup *lookup)
+{
+    uvh_lock_acquire(&lookup->lock);
+    unsigned left = --lookup->holders;
+    uvh_lock_release(&lookup->lock);
+    if (left > 0)
+        return;
+    uv_freeaddrinfo(lookup->found);
+    uvh_lock_destroy(&lookup->lock);
+    free(lookup);
+}
+
+/* ---- on a thread ---- */
+
+/* With libuv's function all the same, which knows about international names and has a code for each error. Without a callback it is synchronous, and of its loop it only counts the requests: one
+ * that nobody runs will do, and costs no descriptors. */
+static int look_up(const struct uvh_lookup *lookup, struct addrinfo **found)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    uv_getaddrinfo_t request;
+    uv_loop_t loop;
+    memset(&loop, 0, sizeof(loop));
+    int err = uv_getaddrinfo(&loop, &request, NULL, lookup->host, lookup->service, &hints);
+    if (err == 0)
+        *found = request.addrinfo;
+    return err;
+}
+
+static void answer(struct uvh_lookup *lookup)
+{
+    struct addrinfo *found = NULL;
+    uvh_lock_acquire(&lookup->lock);
+    bool forgotten = lookup->forgotten;
+    uvh_lock_release(&lookup->lock);
+    int status = forgotten ? UV_ECANCELED : look_up(lookup, &found);
+    uvh_lock_acquire(&lookup->lock);
+    lookup->status = status;
+    lookup->found = found;
+    if (!lookup->forgotten) /* then there is a handle, and a loop, as long as this holds the lock */
+        uv_async_send(&lookup->answered);
+    uvh_lock_release(&lookup->lock);
+    let_go(lookup);
+}
+
+/* NULL: the thread is not counted any more. */
+static struct uvh_lookup *take(void)
+{
+    uvh_lock_acquire(&queue.lock);
+    struct uvh_lookup *first = queue.first;
+    if (first != NULL)
+        queue.first = first->next;
+    else
+        queue.threads--;
+    uvh_lock_release(&queue.lock);
+    return first;
+}
+
+static void *answer_all(void *arg)
+{
+    struct uvh_lookup *lookup;
+    while ((lookup = take()) != NULL)
+        answer(lookup);
+    return arg;
+}
+
+/* Fewer threads are slower, and that is all; without any it fails. */
+static int enqueue(struct uvh_lookup *lookup)
+{
+    uvh_lock_acquire(&queue.lock);
+    int err = queue.threads < MOST_THREADS ? uvh_thread_start(NULL, answer_all, NULL) : 0;
+    if (err == 0 && queue.threads < MOST_THREADS)
+        queue.threads++;
+    if (queue.threads > 0) {
+        err = 0;
+        lookup->next = NULL;
+        if (queue.first == NULL)
+            queue.first = lookup;
+        else
+            queue.last->next = lookup;
+        queue.last = lookup;
+    }
+    uvh_lock_release(&queue.lock);
+    return err;
+}
+
+/* ---- on the loop ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    let_go(handle->data);
+}
+
+/* The handle goes, and whoever has asked is told nothing more. What was found. */
+static struct addrinfo *end(struct uvh_lookup *lookup, int *status)
+{
+    uvh_lock_acquire(&lookup->lock);
+    struct addrinfo *found = lookup->found;
+    *status = lookup->status;
+    lookup->found = NULL;
+    lookup->forgotten = true;
+    uvh_lock_release(&lookup->lock);
+    uv_close((uv_handle_t *)&lookup->answered, on_closed);
+    return found;
+}
+
+static void on_answered(uv_async_t *answered)
+{
+    struct uvh_lookup *lookup = answered->data;
+    int status;
+    struct addrinfo *found = end(lookup, &status);
+    lookup->done(lookup->arg, status, found); /* its memory is there until the handle is closed */
+}
+
+bool uvh_lookup_literal(const char *host, int port, union uvh_address *address)
+{
+    return uv_ip4_addr(host, port, &address->v4) == 0 || uv_ip6_addr(host, port, &address->v6) == 0;
+}
+
+int uvh_lookup_start(struct uvh_lookup **out, uv_loop_t *loop, const char *host, int port, uvh_lookup_cb done,
+                     void *arg)
+{
+    size_t size = strlen(host) + 1;
+    *out = NULL;
+    if (size == 1 || size > MOST_NAME + 1)
+        return UV_EINVAL;
+    struct uvh_lookup *lookup = calloc(1, sizeof(*lookup) + size);
+    if (lookup == NULL)
+        return UV_ENOMEM;
+    int err = uv_async_init(loop, &lookup->answered, on_answered);
+    if (err != 0) {
+        free(lookup);
+        return err;
+    }
+    lookup->answered.data = lookup;
+    lookup->done = done;
+    lookup->arg = arg;
+    lookup->holders = 2;
+    uvh_lock_init(&lookup->lock);
+    memcpy(lookup->host, host, size);
+    snprintf(lookup->service, sizeof(lookup->service), "%d", port);
+    err = enqueue(lookup);
+    if (err != 0) {
+        uvh_lookup_forget(lookup);
+        let_go(lookup);
+        return err;
+    }
+    *out = lookup;
+    return 0;
+}
+
+void uvh_lookup_unref(struct uvh_lookup *lookup)
+{
+    uv_unref((uv_handle_t *)&lookup->answered);
+}
+
+void uvh_lookup_forget(struct uvh_lookup *lookup)
+{
+    int status;
+    uv_freeaddrinfo(end(lookup, &status));
+}

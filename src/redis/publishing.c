@@ -1,0 +1,185 @@
+/* Messages on their way to the broker: from any thread into the outbox, from there over the connection on the loop, and out of everything when the broker has answered. */
+#include "redis/redis.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+enum {
+    SENT_MOST =
+        256
+        << 10, /* bytes the broker has not answered, after which messages wait here, where they can be dropped */
+    BURST =
+        4, /* times the limit may wait while the broker is there, since one turn of the loop may publish much */
+    FINISH_MS = 5000,  /* for the last messages to go out and be answered */
+    SILENCE_MS = 1000, /* or until no answer has come for so long */
+};
+
+/* ---- what is lost ---- */
+
+/* Under the lock. How many drops a line is due for; 0: none. */
+static uint64_t drops_to_tell(struct uvhttp_redis *redis)
+{
+    if (redis->drops_untold == 0 || !uvh_redis_may_log(&redis->drops_told))
+        return 0;
+    uint64_t drops = redis->drops_untold;
+    redis->drops_untold = 0;
+    return drops;
+}
+
+static void tell_drops(struct uvhttp_redis *redis, uint64_t drops, size_t limit)
+{
+    if (drops > 0)
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+                          "redis: %zu bytes wait for the broker, so the oldest messages are dropped: %" PRIu64
+                          " so far",
+                          limit, drops);
+}
+
+/* ---- on the loop ---- */
+
+void uvh_redis_publishing_send(struct uvhttp_redis *redis)
+{
+    struct uvh_redis_link *link = &redis->publishing;
+    if (link->state != UVH_REDIS_READY)
+        return;
+    while (link->asked.bytes < SENT_MOST) {
+        uv_mutex_lock(&redis->lock);
+        struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&redis->waiting);
+        uv_mutex_unlock(&redis->lock);
+        if (parcel == NULL)
+            break;
+        const char *words[] = {"PUBLISH", parcel->bytes, parcel->bytes + parcel->channel};
+        size_t sizes[] = {7, parcel->channel, parcel->size - parcel->channel};
+        uvh_redis_link_ask(link, parcel, 3, words, sizes);
+    }
+    uvh_redis_link_flush(link);
+}
+
+static void on_ready(struct uvh_redis_link *link)
+{
+    struct uvhttp_redis *redis = link->redis;
+    uvh_redis_note_connected(redis);
+    uv_mutex_lock(&redis->lock);
+    uint64_t dropped = redis->stats.dropped - redis->dropped_before;
+    redis->dropped_before = redis->stats.dropped;
+    redis->drops_untold = 0;
+    redis->limit =
+        redis->max_queue_size > SIZE_MAX / BURST ? redis->max_queue_size : BURST * redis->max_queue_size;
+    uv_mutex_unlock(&redis->lock);
+    if (dropped > 0)
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+                          "redis: %" PRIu64 " messages were lost while the broker was away", dropped);
+    uvh_redis_publishing_send(redis);
+}
+
+/* The broker has taken a message, or says why not. */
+static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
+                      const redisReply *reply)
+{
+    struct uvhttp_redis *redis = link->redis;
+    if (asked == NULL)
+        return;
+    bool taken = reply->type == REDIS_REPLY_INTEGER;
+    uv_mutex_lock(&redis->lock);
+    redis->stats.published += taken;
+    redis->stats.dropped += !taken;
+    uint64_t drops = redis->waiting.first == NULL ? drops_to_tell(redis) : 0;
+    size_t limit = redis->limit;
+    uv_mutex_unlock(&redis->lock);
+    tell_drops(redis, drops, limit);
+    if (!taken && uvh_redis_may_log(&redis->refusal_told))
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING, "redis: a message on %.*s was refused: %s",
+                          (int)asked->channel, asked->bytes,
+                          reply->type == REDIS_REPLY_ERROR ? reply->str : "an unknown answer");
+    if (link->asked.bytes < SENT_MOST / 2)
+        uvh_redis_publishing_send(redis);
+}
+
+/* Whether the broker has got what was on its way nobody knows; sending it again could give it twice. */
+static void on_lost(struct uvh_redis_link *link, size_t messages)
+{
+    struct uvhttp_redis *redis = link->redis;
+    uvh_redis_note_connected(redis);
+    uv_mutex_lock(&redis->lock);
+    redis->dropped_before = redis->stats.dropped;
+    redis->limit = redis->max_queue_size;
+    redis->stats.dropped += messages;
+    redis->stats.dropped += uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
+    uv_mutex_unlock(&redis->lock);
+}
+
+void uvh_redis_publishing_init(struct uvhttp_redis *redis)
+{
+    redis->limit = redis->max_queue_size;
+    redis->publishing.ready = on_ready;
+    redis->publishing.answer = on_answer;
+    redis->publishing.lost = on_lost;
+}
+
+/* ---- from topics ---- */
+
+int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
+                      size_t size)
+{
+    struct uvhttp_redis *redis = adapter;
+    size_t prefix = strlen(redis->prefix), channel = prefix + strlen(topic);
+    struct uvh_redis_parcel *parcel = NULL;
+    size_t most = sizeof(*parcel) + channel + UVH_REDIS_ENVELOPE_MAX + size;
+    bool fits = most <= redis->max_queue_size; /* what can never wait must not push out what does */
+    if (fits)
+        parcel = redis->allocator.allocate(most, redis->allocator.context);
+    uv_mutex_lock(&redis->lock);
+    if (parcel == NULL) {
+        redis->stats.dropped++;
+        uv_mutex_unlock(&redis->lock);
+        return fits ? UVHTTP_ENOMEM : UVHTTP_ETOOLARGE;
+    }
+    *parcel = (struct uvh_redis_parcel){.order = UVH_REDIS_MESSAGE, .channel = channel};
+    memcpy(parcel->bytes, redis->prefix, prefix);
+    memcpy(parcel->bytes + prefix, topic, channel - prefix);
+    size_t head = uvh_redis_envelope_write(parcel->bytes + channel, kind, redis->id, ++redis->number);
+    parcel->size = channel + head + size;
+    if (size > 0)
+        memcpy(parcel->bytes + channel + head, data, size);
+    uvh_redis_parcels_append(&redis->waiting, parcel);
+    size_t dropped = uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
+    redis->stats.dropped += dropped;
+    redis->drops_untold += dropped;
+    uint64_t drops = dropped > 0 ? drops_to_tell(redis) : 0;
+    size_t limit = redis->limit;
+    uv_mutex_unlock(&redis->lock);
+    tell_drops(redis, drops, limit);
+    uv_async_send(&redis->wake);
+    return 0;
+}
+
+/* ---- the end ---- */
+
+/* Closing with answers unread would make the system reset the connection, and then the broker loses what it has not read. So the last messages go out, and their answers come in, here: nobody
+ * runs the loop any more, and all other threads of the server have ended. */
+void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
+{
+    struct uvh_redis_link *link = &redis->publishing;
+    uint64_t now = uv_hrtime() / 1000000, heard = now, end = now + FINISH_MS;
+    uvh_redis_publishing_send(redis);
+    while (link->state == UVH_REDIS_READY && (link->asked.first != NULL || redis->waiting.first != NULL) &&
+           now < end && now - heard < SILENCE_MS) {
+        link->heard = false;
+        uvh_redis_link_wait(link, SILENCE_MS);
+        now = uv_hrtime() / 1000000;
+        heard = link->heard ? now : heard;
+    }
+    const char *why = link->state == UVH_REDIS_READY ? "has not answered" : "was away";
+    uint64_t before = redis->stats.dropped;
+    uv_mutex_lock(&redis->lock);
+    redis->stats.dropped += uvh_redis_parcels_drop(&link->asked, &redis->allocator);
+    redis->stats.dropped += uvh_redis_parcels_drop(&redis->waiting, &redis->allocator);
+    uint64_t lost = redis->stats.dropped - (link->state == UVH_REDIS_READY ? before : redis->dropped_before);
+    uv_mutex_unlock(&redis->lock);
+    if (lost > 0)
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+                          "redis: %" PRIu64 " messages were lost at the end, since the broker %s", lost, why);
+}

@@ -1,0 +1,170 @@
+/* Messages that come from the broker, and what it has to know for that: the channels that connections here have subscribed to. */
+#include "redis/redis.h"
+
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+/* ---- what the broker has to know ---- */
+
+static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel, bool subscribe)
+{
+    const char *words[] = {subscribe ? (channel->glob ? "PSUBSCRIBE" : "SUBSCRIBE")
+                                     : (channel->glob ? "PUNSUBSCRIBE" : "UNSUBSCRIBE"),
+                           channel->text};
+    size_t sizes[] = {strlen(words[0]), channel->length};
+    struct uvh_redis_parcel *asked =
+        redis->allocator.allocate(sizeof(*asked) + channel->length + 1, redis->allocator.context);
+    if (asked != NULL) {
+        *asked = (struct uvh_redis_parcel){.order = subscribe ? UVH_REDIS_SUBSCRIBE : UVH_REDIS_UNSUBSCRIBE,
+                                           .glob = channel->glob,
+                                           .channel = channel->length,
+                                           .size = channel->length};
+        memcpy(asked->bytes, channel->text, channel->length + 1);
+    }
+    uvh_redis_link_ask(&redis->subscribing, asked, 2, words, sizes);
+}
+
+void uvh_redis_subscribing_send(struct uvhttp_redis *redis)
+{
+    struct uvh_redis_link *link = &redis->subscribing;
+    struct uvh_redis_channel *channel;
+    bool ready = link->state == UVH_REDIS_READY;
+    uv_mutex_lock(&redis->lock);
+    while ((channel = uvh_redis_channels_changed(&redis->channels)) != NULL) {
+        bool needed = channel->patterns != NULL;
+        bool wanted = ready && needed && !channel->refused;
+        if (ready && wanted != channel->told)
+            tell_broker(redis, channel, wanted);
+        channel->told = wanted;
+        if (!needed)
+            uvh_redis_channels_free(&redis->channels, channel);
+    }
+    uv_mutex_unlock(&redis->lock);
+    if (ready)
+        uvh_redis_link_flush(link);
+}
+
+static void on_ready(struct uvh_redis_link *link)
+{
+    struct uvhttp_redis *redis = link->redis;
+    uvh_redis_note_connected(redis);
+    uv_mutex_lock(&redis->lock);
+    uvh_redis_channels_forget(&redis->channels);
+    uv_mutex_unlock(&redis->lock);
+    uvh_redis_subscribing_send(redis);
+}
+
+static void on_lost(struct uvh_redis_link *link, size_t messages)
+{
+    (void)messages;
+    uvh_redis_note_connected(link->redis);
+}
+
+/* Redis compares a glob, letter by letter, with those of its access list, so one that allows "uvhttp:*" allows exactly this glob, and no narrower one. */
+static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel *asked, const char *why)
+{
+    if (asked->order != UVH_REDIS_SUBSCRIBE)
+        return;
+    uv_mutex_lock(&redis->lock);
+    bool stands_in = uvh_redis_channels_refuse(&redis->channels, asked->glob, asked->bytes,
+                                               strncmp(why, "NOPERM", strlen("NOPERM")) == 0);
+    uv_mutex_unlock(&redis->lock);
+    uvhttp_server_log(redis->server, stands_in ? UVHTTP_LOG_INFO : UVHTTP_LOG_WARNING,
+                      "redis: the subscription to %s was refused%s: %s", asked->bytes,
+                      stands_in ? ", that to all channels stands in for it" : "", why);
+    if (stands_in)
+        uvh_redis_subscribing_send(redis);
+}
+
+/* ---- what comes ---- */
+
+/* The copies of one message, for several channels that fit, come behind one another. */
+static bool is_same_as_last(struct uvhttp_redis *redis, const struct uvh_redis_envelope *envelope)
+{
+    bool same = envelope->number == redis->last_number && strlen(redis->last_id) == envelope->id.length &&
+                memcmp(redis->last_id, envelope->id.base, envelope->id.length) == 0;
+    redis->last_number = envelope->number;
+    memcpy(redis->last_id, envelope->id.base, envelope->id.length);
+    redis->last_id[envelope->id.length] = '\0';
+    return same;
+}
+
+/* `glob`: by which it came, or NULL. */
+static void on_message(struct uvhttp_redis *redis, const redisReply *glob, const redisReply *channel,
+                       const redisReply *payload)
+{
+    struct uvh_redis_envelope envelope;
+    size_t prefix = strlen(redis->prefix);
+    if (channel->type != REDIS_REPLY_STRING || payload->type != REDIS_REPLY_STRING ||
+        (glob != NULL && glob->type != REDIS_REPLY_STRING) || (size_t)channel->len <= prefix ||
+        memcmp(channel->str, redis->prefix, prefix) != 0 || strlen(channel->str) != (size_t)channel->len)
+        return;
+    const char *topic = channel->str + prefix;
+    if (!uvh_redis_envelope_read(payload->str, (size_t)payload->len, &envelope)) {
+        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG, "redis: a message on %s is not one of ours",
+                          channel->str);
+        return;
+    }
+    bool own = envelope.id.length == UVH_REDIS_ID && memcmp(envelope.id.base, redis->id, UVH_REDIS_ID) == 0;
+    uv_mutex_lock(&redis->lock);
+    bool fits = !own && (glob == NULL || uvh_redis_channels_fit(&redis->channels, glob->str, topic));
+    fits = fits && !is_same_as_last(redis, &envelope);
+    redis->stats.received += fits;
+    uv_mutex_unlock(&redis->lock);
+    if (!fits)
+        return;
+    int err =
+        uvhttp_topics_deliver(redis->topics, topic, envelope.kind, envelope.data.base, envelope.data.length);
+    if (err != 0 && err != UVHTTP_ESTOPPED)
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING, "redis: a message on %s cannot be delivered: %s",
+                          channel->str, uvhttp_strerror(err));
+}
+
+static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
+                      const redisReply *reply)
+{
+    if (asked != NULL && reply->type == REDIS_REPLY_ERROR)
+        on_refused(link->redis, asked, reply->str);
+    if (asked != NULL || reply->type != REDIS_REPLY_ARRAY)
+        return;
+    if (reply->elements == 3)
+        on_message(link->redis, NULL, reply->element[1], reply->element[2]);
+    else if (reply->elements == 4)
+        on_message(link->redis, reply->element[1], reply->element[2], reply->element[3]);
+}
+
+void uvh_redis_subscribing_init(struct uvhttp_redis *redis)
+{
+    redis->subscribing.ready = on_ready;
+    redis->subscribing.answer = on_answer;
+    redis->subscribing.lost = on_lost;
+}
+
+/* ---- from topics ---- */
+
+static void change(struct uvhttp_redis *redis, const char *pattern, bool add)
+{
+    bool done = true;
+    uv_mutex_lock(&redis->lock);
+    if (add)
+        done = uvh_redis_channels_add(&redis->channels, pattern);
+    else
+        uvh_redis_channels_remove(&redis->channels, pattern);
+    uv_mutex_unlock(&redis->lock);
+    if (!done)
+        uvhttp_server_log(redis->server, UVHTTP_LOG_ERROR, "redis: %s is not subscribed to: out of memory",
+                          pattern);
+    uv_async_send(&redis->wake);
+}
+
+void uvh_redis_subscribe(void *adapter, const char *pattern)
+{
+    change(adapter, pattern, true);
+}
+
+void uvh_redis_unsubscribe(void *adapter, const char *pattern)
+{
+    change(adapter, pattern, false);
+}
