@@ -74,8 +74,7 @@ static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t t
     const char *authority = p;
     while (p < end && *p != '/' && *p != '?')
         p++;
-    uvhttp_slice_t host;
-    uvhttp_slice_t port;
+    uvhttp_slice_t host, port;
     framing->target_form = UVHTTP_TARGET_ABSOLUTE;
     framing->authority = (uvhttp_slice_t){authority, (size_t)(p - authority)};
     if (!uvh_authority_split(framing->authority, &host, &port))
@@ -89,8 +88,7 @@ static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t t
 /* RFC 9112 section 3.2.3, RFC 9110 section 9.3.6: host and port, for CONNECT only, and the port is needed. */
 static uvhttp_reason_t authority_form(uvhttp_slice_t target, uvhttp_framing_t *framing)
 {
-    uvhttp_slice_t host;
-    uvhttp_slice_t port;
+    uvhttp_slice_t host, port;
     if (!uvh_authority_split(target, &host, &port) || port.length == 0)
         return UVHTTP_REASON_TARGET_FORM;
     framing->target_form = UVHTTP_TARGET_AUTHORITY;
@@ -137,12 +135,10 @@ static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *fr
         return head->minor_version == 0 ? UVHTTP_REASON_NONE : UVHTTP_REASON_HOST_MISSING;
     if (field->repeated)
         return UVHTTP_REASON_HOST_REPEATED;
-    uvhttp_slice_t host;
-    uvhttp_slice_t port;
-    uvhttp_slice_t value = value_of(head, field);
-    framing->authority = value;
-    return is_name(head, field) || uvh_authority_split(value, &host, &port) ? UVHTTP_REASON_NONE
-                                                                            : UVHTTP_REASON_HOST_INVALID;
+    uvhttp_slice_t host, port;
+    framing->authority = value_of(head, field);
+    bool valid = is_name(head, field) || uvh_authority_split(framing->authority, &host, &port);
+    return valid ? UVHTTP_REASON_NONE : UVHTTP_REASON_HOST_INVALID;
 }
 
 /* 1*DIGIT at `*p` (RFC 9110 section 8.6); false when there is none or it does not fit 64 bits. */

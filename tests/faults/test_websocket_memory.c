@@ -67,6 +67,7 @@ static uvhttp_websocket_options_t options_with(uvhttp_websocket_slow_t slow)
         .events = {.open = on_open, .message = on_message, .close = on_close},
         .slow = slow,
         .max_queue_size = QUEUE,
+        .max_message_size = TIGHT,
         .allocator = &stage.heap.allocator,
     };
 }
