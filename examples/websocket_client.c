@@ -48,6 +48,13 @@ static void send_line(uvhttp_server_t *server, size_t worker, void *arg)
     free(line);
 }
 
+static void give_up(char *line)
+{
+    free(line);
+    fputs("a line is lost: out of memory\n", stderr);
+    sem_post(&may_read);
+}
+
 /* Waits for standard input on a thread of its own, since the loop must not wait. Only while it waits it can be cancelled. */
 static void *read_lines(void *arg)
 {
@@ -57,7 +64,7 @@ static void *read_lines(void *arg)
         line[strcspn(line, "\n")] = '\0';
         char *copy = strdup(line);
         if (copy == NULL || uvhttp_server_post(arg, 0, send_line, copy) != 0)
-            free(copy);
+            give_up(copy);
         pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -65,7 +72,7 @@ static void *read_lines(void *arg)
     return NULL;
 }
 
-static void open(uvhttp_websocket_t *ws, void *arg)
+static void opened(uvhttp_websocket_t *ws, void *arg)
 {
     connection = ws;
     reading = pthread_create(&reader, NULL, read_lines, arg) == 0;
@@ -92,7 +99,7 @@ int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
-        .events = {.open = open, .message = print, .drain = go_on, .close = closed},
+        .events = {.open = opened, .message = print, .drain = go_on, .close = closed},
           .arg = server
     };
     char message[256] = "";

@@ -15,7 +15,7 @@ import websockets
 
 def read(loop, lines):
     """On a thread that nobody waits for: it may still wait for a line when all is over."""
-    for line in open(0, closefd=False):
+    for line in open(0, errors="replace", closefd=False):
         loop.call_soon_threadsafe(lines.put_nowait, line)
     loop.call_soon_threadsafe(lines.put_nowait, "")
 
@@ -31,9 +31,12 @@ async def main(room, nick):
     async with websockets.connect(f"{room}?nick={urllib.parse.quote(nick)}") as connection:
         threading.Thread(target=read, args=(asyncio.get_running_loop(), lines), daemon=True).start()
         saying = asyncio.create_task(say(connection, lines))
-        async for message in connection:
-            verb, name, rest = message.split(" ", 2)
-            print(f"{name}: {rest}" if verb == "said" else f"* {name} {verb}, {rest} here", flush=True)
+        try:
+            async for message in connection:
+                verb, name, rest = message.split(" ", 2)
+                print(f"{name}: {rest}" if verb == "said" else f"* {name} {verb}, {rest} here", flush=True)
+        except websockets.ConnectionClosedError:
+            pass  # its code is told below
         saying.cancel()
     if connection.close_code != 1000:
         sys.exit(f"closed with {connection.close_code} {connection.close_reason}")

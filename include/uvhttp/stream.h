@@ -90,7 +90,7 @@ UVHTTP_EXPORT void uvhttp_stream_end(uvhttp_stream_t *stream);
 UVHTTP_EXPORT void uvhttp_stream_close(uvhttp_stream_t *stream);
 
 /* A stream that is a connection to somebody else: clients of other protocols share the server's loop, its memory and its end. `host` is a
- * name or a numeric address; a name is looked up on the thread pool, and its addresses are tried one after the other, each for its share of what is left of the time, all of it within
+ * name or a numeric address; a name is looked up on a thread (four names at once in a process), and its addresses are tried one after the other, each for its share of what is left of the time, all of it within
  * `timeout_ms` (0: as long as the system tries; otherwise at most 2^31, and as exact as uvhttp_stream_set_timer). `connected` runs once,
  * behind this call: with 0, or with libuv's code (UV_ECONNREFUSED of the last address, UV_EAI_NONAME, UV_ETIMEDOUT, UV_EMFILE, ...) or UVHTTP_ESTOPPED when the server stops before, and then `closed`
  * follows. Whoever ends or closes the stream before is told `closed` only. Until then a stream is like one that is closed: writing and setting a

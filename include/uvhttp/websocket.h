@@ -161,7 +161,8 @@ UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **en
                                                 const uvhttp_websocket_options_t *options, char *message,
                                                 size_t size);
 
-/* An endpoint and a route that leads to it. Errors: those of uvhttp_websocket_endpoint_new, whose message goes to the log (uvhttp_websocket_check tells it to you), and of uvhttp_router_add. */
+/* An endpoint and a route that leads to it. Errors: those of uvhttp_websocket_endpoint_new, whose message goes to the log (uvhttp_websocket_check tells it to you), and of uvhttp_router_add. It answers every
+ * GET to its path; for a page at the same path give uvhttp_websocket_handle_request, with an endpoint, a route whose `upgrade` is "websocket". */
 UVHTTP_EXPORT int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
                                          const uvhttp_websocket_options_t *options);
 

@@ -26,10 +26,17 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define UVH_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define UVH_SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define UVH_ASAN 1
+#elif __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define UVH_SANITIZED 1
 #endif
+#endif
+#if defined(UVH_ASAN) /* or any other */
+#define UVH_SANITIZED 1
 #endif
 
 /* Recycled memory stays mapped, so ASan must be told when nobody may touch it. */

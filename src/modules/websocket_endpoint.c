@@ -126,7 +126,8 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     options->window_bits = options->window_bits == 0 ? MOST_BITS : options->window_bits;
     options->max_ratio = or_default(options->max_ratio, DEFAULT_RATIO);
     options->memory_per_connection = or_default(options->memory_per_connection, 64 * KIB);
-    options->memory = or_default(options->memory, 64 * (size_t)MIB);
+    options->memory = options->shares_memory_with != NULL ? options->shares_memory_with->memory->budget.limit
+                                                          : or_default(options->memory, 64 * (size_t)MIB);
 }
 
 /* What options say together, with the defaults put in: what one of them promises, another must not make impossible. max_frame_size may be more than max_message_size: a
@@ -134,10 +135,11 @@ static void put_defaults(uvhttp_websocket_options_t *options)
 static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
+    size_t collected = options->events.message != NULL ? options->max_message_size : 0;
     const struct uvh_option_range ranges[] = {
         {"low_watermark",         options->low_watermark,         0,                                      options->high_watermark, "bytes (high_watermark)"   },
         {"high_watermark",        options->high_watermark,        0,                                      options->max_queue_size, "bytes (max_queue_size)"   },
-        {"memory",                options->memory,                options->max_message_size,              SIZE_MAX,                "bytes (max_message_size)" },
+        {"memory",                options->memory,                collected,                              SIZE_MAX,                "bytes (max_message_size)" },
         {"memory_per_connection", options->memory_per_connection, dedicated ? uvh_ws_deflate_least() : 0,
          SIZE_MAX,                                                                                                                 "bytes (windows of 9 bits)"},
     };
@@ -314,7 +316,8 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
         if (ws != NULL)
             uvh_websocket_discard(ws);
         uvh_ws_deflate_free(deflate);
-        uvh_ws_accept_take_back(response);
+        if (err != UVHTTP_EGONE) /* then the response may be gone as well */
+            uvh_ws_accept_take_back(response);
         return err;
     }
     uvh_websocket_hold(ws);

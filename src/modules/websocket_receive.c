@@ -37,6 +37,10 @@ static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **pl
         size_t capacity = assembly->capacity == 0 ? FIRST_ASSEMBLY : assembly->capacity;
         while (capacity - assembly->length < size)
             capacity *= 2;
+        size_t most = endpoint->options.max_message_size;
+        if (capacity > most &&
+            assembly->length + size <= most) /* what a budget is promised to be enough for */
+            capacity = most;
         if (!uvh_budget_take(&endpoint->memory->budget, capacity - assembly->capacity))
             return UVHTTP_EFULL;
         char *data_now = uvh_realloc(endpoint->allocator, assembly->data, capacity);
@@ -313,6 +317,7 @@ void uvhttp_websocket_resume(uvhttp_websocket_t *ws)
     if (!ws->paused || ws->stream == NULL)
         return;
     ws->paused = false;
+    uvh_websocket_heard(ws); /* it was us who did not listen */
     if (ws->kept == NULL && !ws->expanding) {
         uvhttp_stream_resume(ws->stream);
         return;

@@ -29,6 +29,14 @@ enum frame_class {
     CONTROL,   /* has room always */
 };
 
+/* The peer waits for the rest of a frame. */
+static int break_off(struct uvhttp_websocket *ws)
+{
+    uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no memory for the rest of a frame");
+    uvhttp_stream_close(ws->stream);
+    return UVHTTP_EGONE;
+}
+
 /* Bytes that stand in two areas go to the stream, or a copy of what is left of them to the queue. The rest of a frame that has begun is no matter for the limit of the queue but for the budget: so one for which
  * nobody had to wait may be larger than that limit. */
 static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_slice_t payload,
@@ -69,12 +77,7 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
     }
     err = message == NULL ? UVHTTP_ENOMEM : uvh_websocket_push(ws, message, false);
     uvhttp_websocket_message_unref(message);
-    if (err != 0 && sent > 0) { /* the peer waits for the rest of a frame */
-        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no memory for the rest of a frame");
-        uvhttp_stream_close(ws->stream);
-        return UVHTTP_EGONE;
-    }
-    return err;
+    return err != 0 && sent > 0 ? break_off(ws) : err;
 }
 
 /* As a client: masked with a number that the sender of the payload cannot know (RFC 6455 section 10.3). */
@@ -156,7 +159,8 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
     int err = check_open(ws, kind, data, size);
     if (err != 0)
         return err;
-    if (ws->queue != NULL) { /* what cannot be taken however small it becomes is not compressed */
+    /* What cannot be taken however small it becomes is not compressed. Nobody's place is made free for what may turn out not to fit. */
+    if (ws->queue != NULL && worker->endpoint->options.slow != UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST) {
         err = uvh_websocket_make_room(ws, LEAST_FRAME, true);
         if (err != 0)
             return err;
@@ -243,13 +247,37 @@ static size_t size_for(const struct uvhttp_websocket *ws, const struct uvhttp_we
     return uvh_websocket_message_frame(message, gets_compressed(ws, message)).length;
 }
 
-/* To the end of the queue. */
+/* Nothing waits: by slices as far as the peer takes them, so that only what has to wait needs the endpoint's memory. The queue knows how far it has left. */
+static int begin_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
+{
+    bool compressed = gets_compressed(ws, message);
+    uvhttp_slice_t frame = frame_for(ws, message);
+    size_t sent = 0;
+    while (sent < frame.length) {
+        size_t count = frame.length - sent < SLICE ? frame.length - sent : SLICE;
+        int err = uvhttp_stream_write(ws->stream, frame.base + sent, count);
+        if (err == UVHTTP_EGONE || (err == UVHTTP_ENOMEM && sent == 0))
+            return err;
+        if (err != 0)
+            break;
+        sent += count;
+        if (!uvh_websocket_charge(ws))
+            return UVHTTP_EGONE;
+    }
+    int err = sent == frame.length ? 0 : uvh_websocket_push(ws, message, compressed);
+    if (err == 0 && ws->queue != NULL)
+        uvh_ws_queue_advance(ws->queue, sent);
+    return err != 0 && sent > 0 ? break_off(ws) : err;
+}
+
+/* To the end of the queue, or past it when nothing waits. */
 static int enqueue(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     bool compressed = gets_compressed(ws, message);
     /* Who has taken everything so far is not slow. */
-    bool waits = ws->queue != NULL || uvhttp_stream_blocked(ws->stream) > 0;
-    int err = waits ? uvh_websocket_make_room(ws, size_for(ws, message), true) : 0;
+    if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)
+        return begin_shared(ws, message);
+    int err = uvh_websocket_make_room(ws, size_for(ws, message), true);
     if (err == 0)
         err = uvh_websocket_push(ws, message, compressed);
     if (err == 0 && compressed)
@@ -257,7 +285,6 @@ static int enqueue(struct uvhttp_websocket *ws, struct uvhttp_websocket_message 
     return err;
 }
 
-/* A frame longer than a slice goes through the queue, which knows how far it has left. */
 static int send_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     int err = UVHTTP_EFULL;
@@ -333,6 +360,7 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_messa
     struct uvh_ws_worker *worker = ws->worker;
     uvh_websocket_hold(ws);
     size_t i = 0;
+    bool moved = false; /* who gets nothing any more is not kept by what others are sent */
     while (i < count && uvh_websocket_is_open(ws) && !ws->sending_pieces) {
         size_t used = 0, several = 0;
         if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)
@@ -346,6 +374,7 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_messa
         } else if (err == 0 && !uvh_websocket_charge(ws)) {
             break;
         }
+        moved = moved || err == 0;
         if (err == 0)
             uvh_counter_add(&worker->messages_sent, several);
         else if (err == UVHTTP_ENOMEM) /* for want of room they have been counted */
@@ -354,7 +383,7 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_messa
     }
     if (i < count && uvh_websocket_is_open(ws)) /* in the middle of a streamed message */
         uvh_counter_add(&worker->dropped, count - i);
-    if (ws->stream != NULL)
+    if (moved)
         (void)uvh_websocket_taken(ws);
     uvh_websocket_let_go(ws);
 }

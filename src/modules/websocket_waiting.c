@@ -51,6 +51,8 @@ static size_t waiting(const struct uvhttp_websocket *ws)
 
 int uvh_websocket_taken(struct uvhttp_websocket *ws)
 {
+    if (UVH_UNLIKELY(ws->stream == NULL)) /* it broke when it was to be told of room */
+        return UVHTTP_EGONE;
     uvh_websocket_moved(ws);
     return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark) ? 0 : await_room(ws);
 }
@@ -85,8 +87,12 @@ int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_mess
         (ws->queue = uvh_ws_queue_new(ws->worker->endpoint->allocator, ws->worker->endpoint->memory)) == NULL)
         return UVHTTP_ENOMEM;
     int err = uvh_ws_queue_push(ws->queue, message, compressed);
-    if (err == 0)
+    if (err == 0) {
         uvhttp_stream_await_drain(ws->stream);
+    } else if (ws->queue->count == 0) { /* nothing would ever take it away */
+        uvh_ws_queue_free(ws->queue);
+        ws->queue = NULL;
+    }
     return err;
 }
 

@@ -31,7 +31,17 @@ static struct {
     struct uvh_lookup *first;
     struct uvh_lookup *last;
     unsigned threads;
+    bool forks_noted;
 } queue = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
+
+/* A child has none of the threads, and nobody who waits for them. */
+static void begin_anew(void)
+{
+    const struct uvh_lock lock = {PTHREAD_MUTEX_INITIALIZER};
+    queue.lock = lock;
+    queue.first = queue.last = NULL;
+    queue.threads = 0;
+}
 
 static void let_go(struct uvh_lookup *lookup)
 {
@@ -102,6 +112,8 @@ static void *answer_all(void *arg)
 static int enqueue(struct uvh_lookup *lookup)
 {
     uvh_lock_acquire(&queue.lock);
+    if (!queue.forks_noted)
+        queue.forks_noted = uvh_thread_in_child(begin_anew) == 0;
     int err = queue.threads < MOST_THREADS ? uvh_thread_start(NULL, answer_all, NULL) : 0;
     if (err == 0 && queue.threads < MOST_THREADS)
         queue.threads++;

@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+
 #if defined(__linux__)
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
@@ -169,8 +171,9 @@ int uvh_socket_accept(int listener)
 }
 
 /* glibc's recv and send are points where a thread may be cancelled, which nobody does to one of ours; in programs with several threads that takes two locked
- * operations for each call, a twentieth of a small request's time outside the kernel. */
-#if defined(SYS_recvfrom) && defined(SYS_sendto)
+ * operations for each call, a twentieth of a small request's time outside the kernel. Sanitizers look at the
+ * functions, and 32-bit kernels may not have the calls. */
+#if defined(__LP64__) && defined(SYS_recvfrom) && defined(SYS_sendto) && !defined(UVH_SANITIZED)
 static ssize_t receive_bytes(int socket, void *data, size_t size)
 {
     return syscall(SYS_recvfrom, socket, data, size, 0, NULL, NULL);

@@ -20,3 +20,8 @@ int uvh_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
         *thread = made;
     return 0;
 }
+
+int uvh_thread_in_child(void (*run)(void))
+{
+    return -pthread_atfork(NULL, NULL, run);
+}

@@ -7,4 +7,7 @@
 /* Starts a thread that takes no signals, which are for the threads of the program. `thread` NULL: nobody waits for its end. 0, or a negative errno. */
 int uvh_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
+/* Has `run` called in every child that this process forks, before fork(2) returns there. 0, or a negative errno. */
+int uvh_thread_in_child(void (*run)(void));
+
 #endif

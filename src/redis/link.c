@@ -225,8 +225,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct uvh_redis_link *link = poll->data;
     if (status < 0) { /* reading finds out why */
-        if (redisBufferRead(link->context) == REDIS_OK)
-            lose(link, error_of(link->context));
+        (void)redisBufferRead(link->context);
+        lose(link, error_of(link->context));
         return;
     }
     if ((events & UV_READABLE) != 0)

@@ -168,7 +168,7 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
     while (link->state == UVH_REDIS_READY && (link->asked.first != NULL || redis->waiting.first != NULL) &&
            now < end && now - heard < SILENCE_MS) {
         link->heard = false;
-        uvh_redis_link_wait(link, SILENCE_MS);
+        uvh_redis_link_wait(link, (int)(end - now < SILENCE_MS ? end - now : SILENCE_MS));
         now = uv_hrtime() / 1000000;
         heard = link->heard ? now : heard;
     }

@@ -38,7 +38,14 @@ def test_the_page_names_what_is_not_ok():
 
 
 def test_no_report_is_no_case(tmp_path):
-    assert results.Results.read("agent", tmp_path).cases == {}
+    assert results.read(tmp_path) == {}
+
+
+def test_large_groups_are_run_one_after_the_other():
+    parts = conformance_websocket.parts_of(conformance_websocket.CASES)
+    assert parts[0] == ["1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "10.*"] and parts[1:3] == [["9.*"], ["12.1.*"]]
+    assert parts[-1] == ["13.7.*"] and len(parts) == 2 + 5 + 7
+    assert conformance_websocket.parts_of(["13.2.*"]) == [["13.2.*"]]
 
 
 @pytest.mark.parametrize("arguments", [["proxy"], ["--program", "x"], ["server", "--page"], ["--page", "--cases", "1.*"]])

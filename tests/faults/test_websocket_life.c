@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <uvhttp/topics.h>
 #include <uvhttp/websocket.h>
 
 #include "base/alloc.h"
@@ -37,6 +38,7 @@ enum {
 static struct stage stage;
 static struct raw_client client;
 static uvhttp_websocket_t *ws;
+static uvhttp_topics_t *topics;
 static size_t behind; /* of what the client has received: where the handshake ends */
 static struct {
     bool over;
@@ -129,6 +131,7 @@ static void begin(uvhttp_websocket_options_t options)
     stage.config->linger_timeout = 1;
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL), 0);
     stage_listen(&stage);
     stage_shrink_send_buffer(&stage, SMALL_BUFFER);
     raw_client_connect(&client, uvhttp_server_port(stage.server), SMALL_BUFFER);
@@ -367,6 +370,22 @@ static void who_takes_nothing_is_left(void **state)
     assert_false(seen.over);
     pass(1000);
     assert_string_equal(seen.end, "1006 the peer has taken nothing of what waited for close_timeout");
+    end();
+}
+
+static void what_others_are_told_keeps_nobody(void **state)
+{
+    (void)state;
+    begin((uvhttp_websocket_options_t){.close_timeout = 2});
+    assert_int_equal(uvhttp_websocket_subscribe(ws, topics, "news"), 0);
+    assert_int_equal(uvhttp_websocket_close(ws, 3001, "bye"), 0);
+    turns();
+    pass(1500);
+    assert_int_equal(uvhttp_topics_publish(topics, "news", UVHTTP_WEBSOCKET_TEXT, "late", 4), 0);
+    turns();
+    assert_false(seen.over);
+    pass(1000);
+    assert_string_equal(seen.end, "3001 bye");
     end();
 }
 
@@ -615,6 +634,7 @@ int main(void)
         cmocka_unit_test(a_message_on_its_way_out_is_no_silence),
         cmocka_unit_test(what_waits_is_sent_before_the_end),
         cmocka_unit_test(who_takes_nothing_is_left),
+        cmocka_unit_test(what_others_are_told_keeps_nobody),
         cmocka_unit_test(who_breaks_it_did_not_get_all),
         cmocka_unit_test(who_does_not_answer_is_left_with_the_code_of_ours),
         cmocka_unit_test(who_is_failed_gets_what_has_begun),

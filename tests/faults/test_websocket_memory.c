@@ -23,6 +23,8 @@ enum {
     SMALL_BUFFER = 4096,
     TIGHT = 100000,
     PUBLISHED = 60,
+    ROOMY_BUFFER = 200000,
+    SEVERAL_SLICES = 90000, /* less than that takes, and more than there is memory for */
 };
 
 struct peer {
@@ -386,6 +388,54 @@ static void a_full_endpoint_is_no_matter_for_others(void **state)
     }
 }
 
+static void who_keeps_up_needs_no_memory(void **state)
+{
+    (void)state;
+    for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST; slow++) {
+        uvhttp_topics_t *topics;
+        begin();
+        uvhttp_websocket_options_t options = options_with((uvhttp_websocket_slow_t)slow);
+        options.memory = TIGHT;
+        uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
+        assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL), 0);
+        stage_listen(&stage);
+        stage_shrink_send_buffer(&stage, ROOMY_BUFFER);
+        struct peer *hog = join("/ws", false), *reader = join("/ws", false);
+        assert_int_equal(uvhttp_websocket_subscribe(reader->ws, topics, "room"), 0);
+        fill(hog);
+        while (memory_of(endpoint) < TIGHT / 2)
+            (void)send_noise(hog, NOISE);
+        size_t before = reader->client.received;
+        assert_int_equal(
+            uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, SEVERAL_SLICES), 0);
+        for (int i = 0; i < STAGE_MOST_TURNS && reader->client.received - before < SEVERAL_SLICES; i++) {
+            (void)raw_client_step(&reader->client, ROOM);
+            stage_turn(&stage);
+        }
+        assert_non_null(reader->ws);
+        assert_true(reader->client.received - before > SEVERAL_SLICES);
+        assert_int_equal(dropped(endpoint), 0);
+        end();
+    }
+}
+
+static void an_allowance_is_that_of_the_one_who_has_it(void **state)
+{
+    (void)state;
+    begin();
+    uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+    options.memory = TIGHT;
+    uvhttp_websocket_endpoint_t *small = add_endpoint("/small", &options), *none;
+    options.memory = 0;
+    options.shares_memory_with = small;
+    options.max_message_size = TIGHT + 1;
+    char message[100] = "";
+    assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
+                     UVHTTP_ECONFIG);
+    assert_string_equal(message, "memory is 100000; allowed are 100001 bytes (max_message_size) and more");
+    end();
+}
+
 static void messages_on_their_way_have_a_limit(void **state)
 {
     uvhttp_topics_t *topics;
@@ -465,6 +515,8 @@ int main(void)
         cmocka_unit_test(endpoints_may_share_their_memory),
         cmocka_unit_test(only_what_helps_is_dropped),
         cmocka_unit_test(a_full_endpoint_is_no_matter_for_others),
+        cmocka_unit_test(who_keeps_up_needs_no_memory),
+        cmocka_unit_test(an_allowance_is_that_of_the_one_who_has_it),
         cmocka_unit_test(messages_on_their_way_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,6 +329,33 @@ def test_the_next_address_is_tried(tmp_path, start):
         broker.stop()
 
 
+def test_a_broker_that_refuses_is_asked_again_soon(tmp_path, start):
+    broker = Broker(tmp_path, port=free_port())
+    broker.stop()
+    try:
+        server = start(broker, connected=False)
+        eventually(lambda: numbers(server)["attempts"] >= 4, "it tries again")
+        assert "Connection refused" in server.said() and "no answer" not in server.said()
+        broker.start()
+        eventually(lambda: numbers(server)["connected"], "it is connected")
+    finally:
+        broker.stop()
+
+
+def test_a_connection_that_is_reset_is_made_again(tmp_path, start):
+    """The broker goes with messages unread, so the system resets what was connected to it."""
+    broker = Broker(tmp_path, port=free_port())
+    try:
+        server = start(broker)
+        os.kill(broker.process.pid, signal.SIGSTOP)
+        server.publish("room", "nobody reads it")
+        broker.stop()
+        eventually(lambda: not numbers(server)["connected"], "it is noticed")
+        assert "no answer" not in server.said()
+    finally:
+        broker.stop()
+
+
 def test_nobody_waits_for_a_lookup(tmp_path, start):
     """Neither who stops nor who frees a server that could not start."""
     broker = Broker(tmp_path, port=free_port())

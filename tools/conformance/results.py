@@ -37,18 +37,19 @@ def worse(one, other):
     return max(one, other, key=lambda behaviour: COLUMNS.index(column(behaviour)))
 
 
+def read(folder):
+    """The cases of one agent in wstest's reports."""
+    index = folder / "index.json"
+    agents = json.loads(index.read_text()) if index.exists() else {}
+    return next(iter(agents.values()), {})
+
+
 class Results:
     """One run of the suite: `cases` is {"1.1.1": {"behavior": ..., "behaviorClose": ...}} in the order of the numbers."""
 
     def __init__(self, name, cases):
         self.name = name
         self.cases = {case: cases[case] for case in sorted(cases, key=order)}
-
-    @classmethod
-    def read(cls, name, folder):
-        index = folder / "index.json"
-        agents = json.loads(index.read_text()) if index.exists() else {}
-        return cls(name, next(iter(agents.values()), {}))
 
     def counts(self):
         """{group: {column: count}}; a case counts as the worse of how it went and how it ended."""
