@@ -59,6 +59,23 @@ def is_text(data):
 # ---- Python: websockets ----
 
 
+async def have_echoed(ws):
+    """Whichever side `ws` is: messages of every kind and size, in fragments, and many at once."""
+    for data in SAMPLES:
+        await ws.send(data)
+        assert await ws.recv() == data
+        if is_text(data):
+            await ws.send(data.decode())
+            assert await ws.recv() == data.decode()
+    # An iterable is sent in fragments.
+    await ws.send(["one ", "two " * 1000, "", "three"])
+    assert await ws.recv() == "one " + "two " * 1000 + "three"
+    for i in range(300):
+        await ws.send(f"message {i} " * i)
+    for i in range(300):
+        assert await ws.recv() == f"message {i} " * i
+
+
 @pytest.mark.parametrize("compression", ["deflate", None])
 @pytest.mark.parametrize("path", ENDPOINTS)
 def test_websockets_messages(server, path, compression):
@@ -67,19 +84,7 @@ def test_websockets_messages(server, path, compression):
     async def talk():
         async with websockets.connect(f"ws://127.0.0.1:{server.port}{path}", compression=compression, max_size=2 * BIG, ping_interval=None) as ws:
             assert bool(ws.extensions) == (compression is not None and path != "/ws/echo")
-            for data in SAMPLES:
-                await ws.send(data)
-                assert await ws.recv() == data
-                if is_text(data):
-                    await ws.send(data.decode())
-                    assert await ws.recv() == data.decode()
-            # An iterable is sent in fragments.
-            await ws.send(["one ", "two " * 1000, "", "three"])
-            assert await ws.recv() == "one " + "two " * 1000 + "three"
-            for i in range(300):
-                await ws.send(f"message {i} " * i)
-            for i in range(300):
-                assert await ws.recv() == f"message {i} " * i
+            await have_echoed(ws)
             await (await ws.ping(b"there?"))
             await ws.send("!ping and you?")
             await ws.send("!pieces")

@@ -12,7 +12,7 @@ import subprocess
 import urllib.parse
 
 import pytest
-from test_websocket_clients import BIG, ENDPOINTS, HANG_SECONDS, SAMPLES, is_text
+from test_websocket_clients import BIG, ENDPOINTS, HANG_SECONDS, SAMPLES, have_echoed, is_text
 from wire_server import SAFETY_TIMEOUT, built, eventually
 from ws_raw import websocket_state
 
@@ -61,19 +61,7 @@ def with_websockets(server, path, talk, **options):
 def test_websockets_messages(server, path, compression):
     async def talk(ws):
         assert bool(ws.extensions) == (compression is not None and path != "/ws/echo")
-        for data in SAMPLES:
-            await ws.send(data)
-            assert await ws.recv() == data
-            if is_text(data):
-                await ws.send(data.decode())
-                assert await ws.recv() == data.decode()
-        # An iterable is sent in fragments.
-        await ws.send(["one ", "two " * 1000, "", "three"])
-        assert await ws.recv() == "one " + "two " * 1000 + "three"
-        for i in range(300):
-            await ws.send(f"message {i} " * i)
-        for i in range(300):
-            assert await ws.recv() == f"message {i} " * i
+        await have_echoed(ws)
 
     with_websockets(server, path, talk, compression=compression)
 
