@@ -162,7 +162,7 @@ def make():
             "example": "made-up figures for the tests of the report", "date": "2026-01-02T03:04:05Z",
             "commit": "0123456789abcdef0123456789abcdef01234567",
             "uvhttp": "0.1.0 Release, gcc 12.2.0, -O2 -DNDEBUG, mimalloc, avx512",
-            "wrk": "4.1.0", "kernel": "6.1.0-example", "system": "Debian GNU/Linux 12",
+            "wrk": "4.1.0", "kernel": "6.1.0-example", "system": "Debian GNU/Linux 12", "tcp": "cubic",
             "cpu": "Example CPU @ 2.50GHz", "cores": 2, "load_before": 0.7, "peers": {"compiler": "gcc 12.2.0", "flags": ["-O2", "-g"]}},
         "options": {"rounds": 3, "seconds": 3, "warm_up": 1, "workers": 1, "quick": True},
         "peers": [{"name": name, "title": title, "version": version, "configuration": configuration, "available": name != "caddy",

@@ -86,7 +86,7 @@ def test_the_json_has_the_form_that_reports_read(build):
     done = http(build, "", "--peers", "floor", "uvhttp", "--works", "memory", "connections-10", "connections-500", rounds=2)
     report = done.report
     assert (report["kind"], report["format"]) == ("http", 1)
-    for key in ("date", "commit", "command", "uvhttp", "kernel", "cpu", "cores", "wrk"):
+    for key in ("date", "commit", "command", "uvhttp", "kernel", "tcp", "cpu", "cores", "wrk"):
         assert report["environment"][key]
     assert report["options"] | {"rounds": 2, "seconds": 1, "warm_up": 1, "workers": 1, "quick": False} == report["options"]
     assert [(peer["name"], peer["available"], peer["reason"]) for peer in report["peers"]] == [("floor", True, None), ("uvhttp", True, None)]

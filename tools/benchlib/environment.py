@@ -46,10 +46,17 @@ def run_block(command):
     }
 
 
+def congestion_control():
+    """How the system's TCP sends, for sockets that choose nothing. bbr paces by timers of the sender, and what those cost differs from run to run."""
+    file = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    return file.read_text().strip() if file.exists() else "unknown"
+
+
 def machine_block():
     return {
         "kernel": platform.release(),
         "system": system_name(),
+        "tcp": congestion_control(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
         # Of the last minute before the first run: well above 0 means that others used the machine, too.

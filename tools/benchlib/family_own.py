@@ -65,7 +65,7 @@ class Uvhttp(Contender):
 
     name = title = "uvhttp"
     configuration = ("defaults: benchmark_rps for 13 bytes from memory, benchmark_unified for JSON and POST, `uvhttp serve -q` for files "
-                     f"(for the mix with --cache-entries {MANY_FILES} --watch --memory-file-size 128K, for the encoded file with --precompressed)")
+                     f"(for the mix with --cache-entries {MANY_FILES} --watch, for the encoded file with --precompressed)")
     kinds = frozenset({"memory", "json", "echo", "file", "encoded", "mix"})
     own, several_workers = True, False
 
@@ -80,7 +80,7 @@ class Uvhttp(Contender):
         port = servers.free_port()
         command = [servers.program(place.bin_folder, "uvhttp"), "serve", place.site, "-q", "--listen", "127.0.0.1", "--port", port]
         if work.kind == "mix":
-            command += ["--cache-entries", MANY_FILES, "--watch", "--memory-file-size", "128K"]
+            command += ["--cache-entries", MANY_FILES, "--watch"]
         elif work.kind == "encoded":
             command += ["--precompressed"]
         return servers.FileServer(self.name, self.version, command, place.cores, place.folder, port)

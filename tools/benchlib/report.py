@@ -23,7 +23,7 @@ METRICS = {
     "p99_ms": ("99th percentile of latency, ms", "ms", "less is better"),
     "bytes": ("Memory per idle connection, B", "B", "less is better"),
 }
-ENVIRONMENT = {"date": "Date", "commit": "Commit of uvhttp", "command": "Command", "kernel": "Kernel", "system": "System", "cpu": "CPU",
+ENVIRONMENT = {"date": "Date", "commit": "Commit of uvhttp", "command": "Command", "kernel": "Kernel", "system": "System", "tcp": "TCP congestion control", "cpu": "CPU",
                "cores": "Cores", "load_before": "Load before the first run", "compiler": "Compiler", "flags": "Flags"}
 # Above this many running programs before the first run somebody else used the machine.
 BUSY_LOAD = 0.5
