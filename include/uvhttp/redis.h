@@ -37,7 +37,7 @@ typedef struct uvhttp_redis_options {
 } uvhttp_redis_options_t;
 
 /* Carries the topics' messages over a broker, as their adapter, until the server is freed. It need not be there yet; what becomes of the connections is told in the server's log. Before the server listens.
- * `redis` may be NULL. Errors: UVHTTP_EINVAL (there is an adapter already, a value out of range), UVHTTP_ENOMEM, libuv's. */
+ * `redis` may be NULL. Errors: UVHTTP_EINVAL (there is an adapter already, a value out of range), UVHTTP_EFROZEN (the server listens), UVHTTP_ENOMEM, libuv's. */
 UVHTTP_EXPORT int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
                                      const uvhttp_redis_options_t *options, uvhttp_redis_t **redis);
 

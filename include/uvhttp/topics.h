@@ -79,7 +79,7 @@ typedef struct uvhttp_topics_adapter {
     void (*release)(void *adapter);
 } uvhttp_topics_adapter_t;
 
-/* Has messages carried. `*functions` is copied. Before the server listens. Errors: UVHTTP_EINVAL (no publish, there is one already). */
+/* Has messages carried. `*functions` is copied. Before the server listens. Errors: UVHTTP_EINVAL (no publish, there is one already), UVHTTP_EFROZEN (it listens). */
 UVHTTP_EXPORT int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapter_t *functions,
                                             void *adapter);
 

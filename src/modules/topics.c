@@ -93,6 +93,9 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
 {
     if (functions == NULL || functions->publish == NULL || topics->presence.functions.publish != NULL)
         return UVHTTP_EINVAL;
+    int err = uvh_check_not_frozen(topics->server); /* connections read it without a lock */
+    if (err != 0)
+        return err;
     topics->presence.functions = *functions;
     topics->presence.adapter = adapter;
     return 0;

@@ -70,7 +70,8 @@ static void on_presence(uvhttp_topics_t *of, const char *pattern, size_t count, 
 
 /* ---- what a test does ---- */
 
-static void begin(uvhttp_websocket_slow_t slow)
+/* The server does not listen yet. */
+static void prepare(uvhttp_websocket_slow_t slow)
 {
     stage_begin(&stage);
     memset(members, 0, sizeof(members));
@@ -90,6 +91,11 @@ static void begin(uvhttp_websocket_slow_t slow)
     assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
     assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options), 0);
     uvhttp_topics_on_presence(topics, on_presence, NULL);
+}
+
+static void begin(uvhttp_websocket_slow_t slow)
+{
+    prepare(slow);
     stage_listen(&stage);
 }
 
@@ -398,10 +404,11 @@ static void an_adapter_is_told_of_the_first_and_the_last(void **state)
     (void)state;
     const uvhttp_topics_adapter_t functions = {carry, needed, not_needed, adapter_gone}, none = {0};
     carried[0] = '\0';
-    begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+    prepare(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     assert_int_equal(uvhttp_topics_set_adapter(topics, &none, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, carried), 0);
     assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, carried), UVHTTP_EINVAL);
+    stage_listen(&stage);
     connect_all();
     publish(NULL, "<0>"); /* nobody is here, and others may be elsewhere */
     subscribe(&members[0], "room/+");
@@ -427,9 +434,11 @@ static void nothing_is_made_once_the_server_listens(void **state)
 {
     (void)state;
     const uvhttp_websocket_options_t options = {.events.message = on_message};
+    const uvhttp_topics_adapter_t functions = {.publish = carry};
     uvhttp_websocket_endpoint_t *endpoint;
     begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     uvhttp_topics_t *late = topics;
+    assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, NULL), UVHTTP_EFROZEN);
     assert_int_equal(uvhttp_topics_new(&late, stage.server, NULL), UVHTTP_EFROZEN);
     assert_null(late);
     assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL, 0),
