@@ -24,6 +24,8 @@ enum {
     EXIT_INTERRUPTED = 130, /* as a shell says it */
 };
 
+#define NOT_SAID UINT64_MAX
+
 struct command {
     const char *folder;
     unsigned codings; /* sum of uvhttp_coding_t */
@@ -338,6 +340,8 @@ static int read_options(struct command *command, int count, char **arguments, bo
         return UVH_EXIT_USAGE;
     }
     command->folder = arguments[optind];
+    if (command->min_size == NOT_SAID) /* a file may have shrunk since its sibling was made */
+        command->min_size = command->remove ? 0 : DEFAULT_MIN_SIZE;
     return code;
 }
 
@@ -347,7 +351,7 @@ int uvh_precompress_run(int count, char **arguments)
     char **words = calloc((size_t)count + 2, sizeof(*words)); /* as getopt wants them */
     struct command command = {.codings = UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
                               .level = UVHTTP_COMPRESS_BEST,
-                              .min_size = DEFAULT_MIN_SIZE};
+                              .min_size = NOT_SAID};
     bool help = false;
     unsigned processors = uv_available_parallelism();
     command.jobs = processors < MOST_JOBS ? processors : MOST_JOBS;
@@ -386,7 +390,7 @@ void uvh_precompress_help(FILE *out)
           "      --level N               1 to 22, at most each coding's highest, or best\n"
           "                              (default: best, which is br 11, zstd 19, gzip 9)\n"
           "      --min-size SIZE         only files of at least so many bytes; K, M, G\n"
-          "                              (default: 1K)\n"
+          "                              (default: 1K; to remove, 0)\n"
           "  -j, --jobs N                at a time (default: the number of processors)\n"
           "  -f, --force                 also where a sibling is new enough\n"
           "      --remove                remove the siblings instead\n"

@@ -143,8 +143,11 @@ def test_a_dry_run_changes_nothing(site):
 def test_remove(site):
     before = listing(site)
     precompress(site)
-    assert precompress("--remove", "--codings=br", site).stdout == "5 files: 5 removed\n"
-    assert precompress("--remove", site).stdout == "5 files: 10 removed\n"
+    assert precompress("--remove", "--codings=br", site).stdout == "6 files: 5 removed\n"
+    # A file that has become too small for siblings has them still.
+    (site / "index.html").write_bytes(b"<p>away")
+    assert precompress("--remove", "--min-size=1K", site).stdout == "4 files: 8 removed\n"
+    assert precompress("--remove", site).stdout == "6 files: 2 removed\n"
     assert listing(site) == before
 
 
