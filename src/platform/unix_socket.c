@@ -2,15 +2,23 @@
 #include "platform/unix_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "platform/socket.h"
+
+enum {
+    TURN_TRIES = 100,
+    TURN_PAUSE_MS = 10,
+};
 
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) > UVH_UNIX_SOCKET_PATH_MAX, "paths fit");
 
@@ -89,12 +97,41 @@ static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen
     return err;
 }
 
-int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog, struct uvh_unix_socket_file *file)
+static void remove_own(const char *path, const struct uvh_unix_socket_file *file)
+{
+    struct stat status;
+    if (file->inode == 0 || look(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return;
+    if (status.st_dev == file->device && status.st_ino == file->inode)
+        unlink(path);
+}
+
+/* Those that start or end in the same folder take turns, or one would take what another has bound, and does not listen on yet, for a left-over. Closing what is returned ends
+ * the turn. A folder that cannot be read (-1), or that somebody keeps locked, is no reason not to start. */
+static int take_turn(const char *path)
+{
+    char folder[UVH_UNIX_SOCKET_PATH_MAX + 1] = ".";
+    const char *name = strrchr(path, '/');
+    if (name != NULL) {
+        size_t length = name == path ? 1 : (size_t)(name - path);
+        memcpy(folder, path, length);
+        folder[length] = '\0';
+    }
+    int turn = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; turn >= 0 && i < TURN_TRIES && flock(turn, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        poll(NULL, 0,
+             TURN_PAUSE_MS); /* nothing tells that a lock is free, and waiting in flock might be for ever */
+    }
+    return turn;
+}
+
+static int listen_on(const char *path, unsigned mode, int backlog, struct uvh_unix_socket_file *file)
 {
     struct sockaddr_un address;
     struct stat status;
     socklen_t length = 0;
-    *file = (struct uvh_unix_socket_file){0, 0};
     int err = make_address(path, &address, &length);
     if (err == 0 && path[0] != '@')
         err = remove_left_over(path, &address, length);
@@ -110,16 +147,26 @@ int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog, struct 
         err = -errno;
     if (err == 0)
         return listener;
-    uvh_unix_socket_remove(path, file);
+    remove_own(path, file);
     uvh_socket_close(listener);
     return err;
 }
 
+int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog, struct uvh_unix_socket_file *file)
+{
+    *file = (struct uvh_unix_socket_file){0, 0};
+    bool is_file = path[0] != '@' && strlen(path) <= UVH_UNIX_SOCKET_PATH_MAX;
+    int turn = is_file ? take_turn(path) : -1;
+    int listener = listen_on(path, mode, backlog, file);
+    if (turn >= 0)
+        close(turn);
+    return listener;
+}
+
 void uvh_unix_socket_remove(const char *path, const struct uvh_unix_socket_file *file)
 {
-    struct stat status;
-    if (file->inode == 0 || look(path, &status) != 0 || !S_ISSOCK(status.st_mode))
-        return;
-    if (status.st_dev == file->device && status.st_ino == file->inode)
-        unlink(path);
+    int turn = file->inode == 0 ? -1 : take_turn(path);
+    remove_own(path, file);
+    if (turn >= 0)
+        close(turn);
 }

@@ -1,7 +1,7 @@
 /* Listening sockets that have a path instead of a port (unix(7)), and the files that stand for them.
  *
- * Always true: a file is removed only when it is a socket nobody accepts connections on, or the one that was made here. Called by
- * server/listening.c. */
+ * Always true: a file is removed only when it is a socket nobody accepts connections on, or the one that was made here, and
+ * several processes that do this at once take turns by a lock on the folder (flock(2)), a second at most. Called by server/listening.c. */
 #ifndef UVH_PLATFORM_UNIX_SOCKET_H
 #define UVH_PLATFORM_UNIX_SOCKET_H
 
