@@ -2,7 +2,7 @@
 //
 //     node --experimental-websocket examples/clients/chat.mjs ws://127.0.0.1:8080/chat/kitchen ada
 //
-// Nothing has to be installed; from Node 22 on WebSocket is there without the option.
+// Needs Node 20.10 (Debian 12 has 18), where from 22 on WebSocket is there without the option, and nothing else.
 import readline from 'node:readline';
 
 const [room, nick] = process.argv.slice(2);

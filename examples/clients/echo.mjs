@@ -2,7 +2,7 @@
 //
 //     printf 'hello\n' | node --experimental-websocket examples/clients/echo.mjs ws://127.0.0.1:8080/echo
 //
-// Nothing has to be installed; from Node 22 on WebSocket is there without the option.
+// Needs Node 20.10 (Debian 12 has 18), where from 22 on WebSocket is there without the option, and nothing else.
 import readline from 'node:readline';
 
 const socket = new WebSocket(process.argv[2] ?? 'ws://127.0.0.1:8080/echo');

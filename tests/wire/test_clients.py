@@ -1,23 +1,14 @@
-"""Real clients: curl, Python's httpx and aiohttp, Node's fetch and http.Agent, Go's net/http.
-
-A client that is not installed is a failure with its package's name, not a skip: otherwise nobody would notice that
-nothing was tested."""
+"""Real clients: curl, Python's httpx and aiohttp, Node's fetch and http.Agent, Go's net/http."""
 
 import asyncio
 import os
 import pathlib
-import shutil
 import subprocess
 
 import raw
+from installed import installed
 
 CLIENTS = pathlib.Path(__file__).parent / "clients"
-
-
-def installed(program, package):
-    path = shutil.which(program)
-    assert path, f"{program} is missing: install {package}"
-    return path
 
 
 def run(*command, **how):

@@ -7,6 +7,7 @@ import re
 import shlex
 import socket
 import subprocess
+import threading
 import urllib.parse
 
 import httpx
@@ -14,6 +15,7 @@ import pytest
 
 import raw
 import ws_raw
+from installed import node_with_websocket
 from program import Program, clean_environment
 from topics_server import Member
 from wire_server import SAFETY_TIMEOUT, built, eventually
@@ -450,7 +452,7 @@ def test_upgrade(start, tmp_path):
 
 # websocket_*: with the clients of examples/clients; the pages are tested in test_websocket_pages.py
 
-CLIENTS = {"py": ["/usr/bin/python3"], "mjs": ["node", "--experimental-websocket", "--no-warnings"]}
+CLIENTS = {"py": lambda: ["/usr/bin/python3"], "mjs": node_with_websocket}
 
 
 @pytest.fixture
@@ -459,7 +461,7 @@ def client():
     running = []
 
     def starter(name, *arguments):
-        command = [*CLIENTS[name.split(".")[1]], ROOT / "examples/clients" / name, *arguments]
+        command = [*CLIENTS[name.split(".")[1]](), ROOT / "examples/clients" / name, *arguments]
         running.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_environment()))
         return running[-1]
 
@@ -473,6 +475,16 @@ def client():
 def say(process, text):
     process.stdin.write(text)
     process.stdin.flush()
+
+
+def line_of(process):
+    """The next line it prints. One that prints none is ended, so that a test fails instead of waiting."""
+    hangs = threading.Timer(3 * SAFETY_TIMEOUT, process.kill)
+    hangs.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        hangs.cancel()
 
 
 def test_websocket_client(start):
@@ -503,7 +515,7 @@ def test_websocket_client_ends_with_its_server(start):
     with subprocess.Popen([built("websocket_client"), program.url + "echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=clean_environment()) as client:
         say(client, "hello\n")
-        assert client.stdout.readline() == "hello\n"
+        assert line_of(client) == "hello\n"
         assert program.stop() == 0
         assert client.wait(3 * SAFETY_TIMEOUT) == 1 and client.stderr.read().startswith("closed with 1001")
 
@@ -525,20 +537,21 @@ def test_websocket_echo(start, client, name):
     assert client(name, program.url + "echo").communicate(lines, 3 * SAFETY_TIMEOUT)[0] == lines
 
 
-def test_websocket_chat(start, client):
+@pytest.mark.parametrize("other", ["chat.py", "chat.mjs"])
+def test_websocket_chat(start, client, other):
     """Two clients in a room and one beside it; what they say, and how many they are, is told in the room."""
     program = start("websocket_chat")
     rooms = program.url.replace("http:", "ws:") + "chat/"
     ada, beside = client("chat.py", rooms + "kitchen", "ada"), client("chat.py", rooms + "cellar", "eve")
-    assert ada.stdout.readline() == "* ada joined, 1 here\n"
-    bob = client("chat.mjs", rooms + "kitchen", "bøb")
-    assert ada.stdout.readline() == bob.stdout.readline() == "* bøb joined, 2 here\n"
+    assert line_of(ada) == "* ada joined, 1 here\n"
+    bob = client(other, rooms + "kitchen", "bøb")
+    assert line_of(ada) == line_of(bob) == "* bøb joined, 2 here\n"
     say(ada, "hello, all of <you>\n")
-    assert ada.stdout.readline() == bob.stdout.readline() == "ada: hello, all of <you>\n"
+    assert line_of(ada) == line_of(bob) == "ada: hello, all of <you>\n"
     say(bob, "\n")
-    assert ada.stdout.readline() == bob.stdout.readline() == "bøb: \n"
+    assert line_of(ada) == line_of(bob) == "bøb: \n"
     assert bob.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "" and bob.returncode == 0
-    assert ada.stdout.readline() == "* bøb left, 1 here\n"
+    assert line_of(ada) == "* bøb left, 1 here\n"
     assert ada.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "" and ada.returncode == 0
     assert beside.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "* eve joined, 1 here\n"
 
@@ -559,16 +572,16 @@ def test_websocket_chat_clients_take_what_others_may_say(start, client, name):
     """A space that ends no nick, a byte that ends no text, and lines."""
     program = start("websocket_chat")
     ada = client(name, program.url.replace("http:", "ws:") + "chat/kitchen", "ada")
-    assert ada.stdout.readline() == "* ada joined, 1 here\n"
+    assert line_of(ada) == "* ada joined, 1 here\n"
     with ws_raw.WebSocket(program.port, "/chat/kitchen?nick=a%C2%A0b") as guest:
-        assert ada.stdout.readline() == "* a\xa0b joined, 2 here\n"
+        assert line_of(ada) == "* a\xa0b joined, 2 here\n"
         guest.send(ws_raw.text("one  two\0three\nfour"))
-        assert ada.stdout.readline() == "a\xa0b: one  two\0three\n" and ada.stdout.readline() == "four\n"
+        assert line_of(ada) == "a\xa0b: one  two\0three\n" and line_of(ada) == "four\n"
         guest.send(ws_raw.frame(ws_raw.BINARY, b"bytes"))
         while (opcode := guest.message()[0]) == ws_raw.TEXT:
             pass
         assert opcode == ws_raw.CLOSE
-    assert ada.stdout.readline() == "* a\xa0b left, 1 here\n"
+    assert line_of(ada) == "* a\xa0b left, 1 here\n"
 
 
 @pytest.mark.parametrize("name", ["chat.py", "chat.mjs"])
@@ -576,7 +589,7 @@ def test_websocket_chat_clients_end_with_their_server(start, client, name):
     """Also while they wait for a line."""
     program = start("websocket_chat")
     ada = client(name, program.url.replace("http:", "ws:") + "chat/kitchen", "ada")
-    assert ada.stdout.readline() == "* ada joined, 1 here\n"
+    assert line_of(ada) == "* ada joined, 1 here\n"
     assert program.stop() == 0
     assert ada.wait(3 * SAFETY_TIMEOUT) == 1
 

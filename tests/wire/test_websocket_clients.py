@@ -12,6 +12,7 @@ import sys
 
 import pytest
 import raw
+from installed import installed, node_with_websocket
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENTS = pathlib.Path(__file__).parent / "clients"
@@ -27,12 +28,6 @@ HANG_SECONDS = 300
 sys.path.append(str(ROOT / "tests/bench"))
 
 import browser  # noqa: E402
-
-
-def installed(program, package):
-    path = shutil.which(program)
-    assert path, f"{program} is missing: install {package}"
-    return path
 
 
 def fetch(*command, environment=None, **how):
@@ -214,15 +209,8 @@ def test_aiohttp_pings_and_ends(server):
 
 
 def test_node_builtin(server):
-    """Node's own client: behind a flag in Node 20 and 21, without one since, and not there before."""
-    node = installed("node", "nodejs")
-    for flags in ((), ("--experimental-websocket",)):
-        probe = subprocess.run([node, *flags, "-e", "process.exit(typeof WebSocket === 'function' ? 0 : 1)"], capture_output=True, timeout=HANG_SECONDS, check=False)
-        if probe.returncode == 0:
-            break
-    else:
-        pytest.skip("this Node has no WebSocket of its own")
-    assert run(node, *flags, CLIENTS / "websocket.mjs", server.port, "builtin") == b"ok\n"
+    """Node's own client."""
+    assert run(*node_with_websocket(), CLIENTS / "websocket.mjs", server.port, "builtin") == b"ok\n"
 
 
 def test_node_ws(server):
