@@ -41,6 +41,8 @@ deb $mirror bookworm-updates main
 deb ${mirror%/debian}/debian-security bookworm-security main
 END
 cp /etc/resolv.conf "$folder/etc/resolv.conf"
+# Which the installer would have written.
+printf '127.0.0.1 localhost\n::1 localhost\n' >"$folder/etc/hosts"
 mount -t proc proc "$folder/proc"
 mkdir -p "$folder/dev/shm" "$folder/dev/pts"
 mount -t tmpfs tmpfs "$folder/dev/shm"
