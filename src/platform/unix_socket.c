@@ -121,8 +121,8 @@ static int take_turn(const char *path)
     for (int i = 0; turn >= 0 && i < TURN_TRIES && flock(turn, LOCK_EX | LOCK_NB) != 0; i++) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             break;
-        poll(NULL, 0,
-             TURN_PAUSE_MS); /* nothing tells that a lock is free, and waiting in flock might be for ever */
+        /* Nothing tells that a lock is free, and waiting in flock might be for ever. */
+        poll(NULL, 0, TURN_PAUSE_MS);
     }
     return turn;
 }
