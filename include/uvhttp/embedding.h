@@ -35,7 +35,7 @@ UVHTTP_EXPORT int uvhttp_server_listen_inherited(uvhttp_server_t *server, size_t
 
 /* Serves a connected stream socket (TCP, unix, one end of a socketpair) as if it had just been accepted: max_connections holds, too. From then on it is
  * the server's, which closes it; on failure it stays yours. A server may live on such connections alone. Errors: UVHTTP_EINVAL
- * (no connected stream socket), UV_EBADF, UV_ENOTSOCK. */
+ * (no connected stream socket), UV_EBADF, UV_ENOTSOCK, UV_EEXIST (the loop watches it already, for instance as one of its connections). */
 UVHTTP_EXPORT int uvhttp_server_adopt(uvhttp_server_t *server, int fd);
 
 /* ---- Behind proxies ---- */

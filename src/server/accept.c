@@ -23,11 +23,15 @@ struct letter {
 
 /* ---- taking ---- */
 
-/* Counts it as open; how many were before. */
-static size_t count_in(struct uvh_worker *worker)
+static void count_accepted(struct uvh_worker *worker)
 {
     uvh_counter_add(&worker->counters.total_connections, 1);
     uvh_watch_event(&worker->watch);
+}
+
+/* How many were open before. */
+static size_t count_open(struct uvh_worker *worker)
+{
     return atomic_fetch_add_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
 }
 
@@ -36,7 +40,8 @@ static void take(struct uvh_worker *worker, int socket)
 {
     struct uvh_server *server = worker->server;
     size_t most = server->config.max_connections;
-    size_t open = count_in(worker);
+    size_t open = count_open(worker);
+    count_accepted(worker);
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
@@ -50,8 +55,10 @@ static void take(struct uvh_worker *worker, int socket)
 int uvh_accept_take(struct uvh_worker *worker, int socket)
 {
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
-    int err = uvh_conn_accept(worker, socket, count_in(worker) >= worker->server->config.max_connections);
-    if (err != 0)
+    int err = uvh_conn_accept(worker, socket, count_open(worker) >= worker->server->config.max_connections);
+    if (err == 0)
+        count_accepted(worker);
+    else
         uvh_accept_closed(worker);
     return err;
 }

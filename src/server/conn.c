@@ -132,12 +132,12 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_conn *conn)
 int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
 {
     struct uvh_conn *conn = uvh_slab_take(&worker->connections);
-    if (conn == NULL || uvh_socket_watch_init(&conn->watch, worker->loop, socket) != 0) {
-        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s",
-                       uvhttp_strerror(UVHTTP_ENOMEM));
+    int err = conn == NULL ? UVHTTP_ENOMEM : uvh_socket_watch_init(&conn->watch, worker->loop, socket);
+    if (err != 0) {
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s", uvhttp_strerror(err));
         if (conn != NULL)
             uvh_slab_give(&worker->connections, conn);
-        return UVHTTP_ENOMEM;
+        return err;
     }
     conn->worker = worker;
     conn->timeout_class = UVH_TIMEOUT_CLASSES;

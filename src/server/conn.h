@@ -72,7 +72,7 @@ struct uvh_conn {
 /* 10,000 idle connections are to cost at most 512 bytes each, allocator and libuv's table included. */
 _Static_assert(sizeof(struct uvh_conn) <= 304, "an idle connection stays small");
 
-/* Takes over an accepted socket: 0, or UVHTTP_ENOMEM and it stays the caller's. `reject`: answer 503 and close. */
+/* Takes over an accepted socket: 0, or UVHTTP_ENOMEM or libuv's code and it stays the caller's. `reject`: answer 503 and close. */
 int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject);
 
 /* Closes at once; an exchange at work is aborted. Harmless when closed already. */

@@ -404,6 +404,7 @@ static void a_connected_socket_is_served(void **state)
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
+    assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), UV_EEXIST);
     use(pair[1]);
     assert_client_is("unix:");
     assert_client_is("unix:");
