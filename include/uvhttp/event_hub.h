@@ -34,7 +34,7 @@ UVHTTP_EXPORT void uvhttp_event_hub_free(void *hub);
 
 /* Makes the response a stream of events (uvhttp_response_begin_events, unless that was called) that gets all that is published from now on, until its client
  * goes, uvhttp_response_end is called for it, or it is dropped. More events may be sent to it alone. The stream of a HEAD request ends at once. Errors as for
- * uvhttp_response_begin_events; UVHTTP_EINVAL when it has subscribed to a hub already. */
+ * uvhttp_response_begin_events; UVHTTP_EINVAL when it has subscribed to a hub already or its handler blocks (UVHTTP_ROUTE_BLOCKING). */
 UVHTTP_EXPORT int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response);
 
 /* Sends an event to all streams. May be called in an abort callback that publishing has called: then some get the second event first. Errors: UVHTTP_EINVAL

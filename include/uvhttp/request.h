@@ -118,6 +118,10 @@ UVHTTP_EXPORT struct uvhttp_server *uvhttp_request_server(const uvhttp_request_t
 UVHTTP_EXPORT size_t uvhttp_request_worker(const uvhttp_request_t *request);
 UVHTTP_EXPORT struct uv_loop_s *uvhttp_request_loop(const uvhttp_request_t *request);
 
+/* Whether its handler has a thread of its own (UVHTTP_ROUTE_BLOCKING): what is for the loop's thread cannot be called then. For middleware and handlers
+ * that serve routes of both kinds; middleware in front of such a handler runs on the loop and is told false. */
+UVHTTP_EXPORT bool uvhttp_request_is_blocking(const uvhttp_request_t *request);
+
 /* The response that answers this request. */
 UVHTTP_EXPORT uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request);
 

@@ -303,6 +303,8 @@ public:
     /* The number of its worker, for Server::postTo; and that worker's loop, for timers. */
     std::size_t worker() const noexcept { return uvhttp_request_worker(request_); }
     uv_loop_s *loop() const noexcept { return uvhttp_request_loop(request_); }
+    /* Its handler has a thread of its own, where nothing of the loop can be called. */
+    bool isBlocking() const noexcept { return uvhttp_request_is_blocking(request_); }
     /* Counts a look into a cache of yours in Stats. */
     void countCache(bool hit) const noexcept { uvhttp_request_count_cache(request_, hit); }
 

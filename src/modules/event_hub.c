@@ -111,7 +111,7 @@ void uvhttp_event_hub_free(void *hub)
 int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
-    if (uvhttp_request_attached(request, &key) != NULL)
+    if (uvhttp_request_is_blocking(request) || uvhttp_request_attached(request, &key) != NULL)
         return UVHTTP_EINVAL;
     struct subscriber *one = uvhttp_request_allocate(request, sizeof(*one));
     if (one == NULL)

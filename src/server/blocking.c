@@ -178,6 +178,11 @@ bool uvh_blocking_is(const struct uvh_exchange *exchange)
     return exchange->protocol == &shadow_protocol;
 }
 
+bool uvhttp_request_is_blocking(const uvhttp_request_t *request)
+{
+    return uvh_blocking_is(uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request));
+}
+
 static void run(struct uvh_task *task)
 {
     struct job *job = UVH_CONTAINER_OF(task, struct job, task);

@@ -579,7 +579,8 @@ static void test_blocking_handlers(void **)
     Stage stage;
     stage.server->get("/",
                       [loop = std::this_thread::get_id(), &alive](Request req, Response res) -> Result {
-                          if (std::this_thread::get_id() == loop || req.attach<Counted>(alive) == nullptr)
+                          if (std::this_thread::get_id() == loop || !req.isBlocking() ||
+                              req.attach<Counted>(alive) == nullptr)
                               return UVHTTP_EINVAL;
                           const std::string_view name("X-Name+", 6); /* copied */
                           if (Result error = res.setHeader(name, "blocks"))
@@ -1470,6 +1471,7 @@ static void test_answers_from_threads(void **)
     std::thread thread;
     server.get("/", [&](Request req, Response res) {
         assert_ptr_equal(req.loop(), &stage.loop);
+        assert_false(req.isBlocking());
         std::unique_ptr<Job> job(new Job{res.later(), req.worker(), Guest(alive)});
         thread = std::thread(
             [&server](std::unique_ptr<Job> own) { assert_true(server.postTo(own->worker, own) == 0); },

@@ -154,7 +154,8 @@ def test_silent_events_have_a_heartbeat(start):
         server.ask("GET", "/open-gate")
 
 
-@pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None), ("fail", 500, None), ("defer", 200, b"UVHTTP_EINVAL")])
+@pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None), ("fail", 500, None), ("defer", 200, b"UVHTTP_EINVAL"),
+                                               ("subscribe", 200, b"UVHTTP_EINVAL"), ("ask", 200, b"blocks")])
 def test_what_a_handler_returns(server, how, status, body):
     with server.connect() as connection:
         answer = connection.ask("GET", f"/block/back?how={how}")
