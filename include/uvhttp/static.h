@@ -81,7 +81,7 @@ typedef struct uvhttp_static_config {
     size_t
         cache_descriptors; /* files kept open by all workers together; 0: a quarter of what the process may open */
     size_t
-        negative_ms; /* milliseconds for which a 404 or 403 is remembered; 0: revalidate_ms, but no more than 1,000; UVHTTP_STATIC_NEVER: not at all */
+        negative_ms; /* milliseconds for which a path without a file (404, 403, a fallback) is remembered; 0: revalidate_ms, but no more than 1,000; UVHTTP_STATIC_NEVER: not at all */
     bool
         watch; /* have the system tell of changes (inotify): they show at once, and revalidate_ms, then 10,000 by default, is for those it does not tell */
 

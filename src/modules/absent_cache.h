@@ -1,4 +1,4 @@
-/* The paths that lately led to no file, with what was said instead (not there, not allowed).
+/* The paths that lately led to no file, with what was said instead (not there, not allowed, a page for whatever is missing).
  *
  * Apart from the files, so that asking for names that do not exist throws out no file however often it is done. Always true: at most as many as allowed,
  * each no longer than UVH_ABSENT_CACHE_MAX_KEY; every entry is in one bucket and in the list. What was asked for least lately goes first. One thread:
@@ -6,6 +6,7 @@
 #ifndef UVH_MODULES_ABSENT_CACHE_H
 #define UVH_MODULES_ABSENT_CACHE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <uvhttp/types.h>
@@ -18,6 +19,8 @@ struct uvh_watched_folder;
 
 struct uvh_absent_entry {
     int error;      /* a negative errno or UVHTTP_ENOTREG */
+    int page;       /* of the settings, sent instead; UVH_STATIC_NO_PAGE: none */
+    bool for_html;  /* the page is for who accepts HTML, the error for others */
     uint64_t until; /* milliseconds of the loop's clock; from then on the path is looked at again */
     /* Where it would appear, and what was known of that when it was looked for; see uvh_file_entry. */
     struct uvh_watched_folder *folder;

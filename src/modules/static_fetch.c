@@ -74,6 +74,34 @@ bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_fil
            (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
 }
 
+/* Programs that ask for data had better hear that there is none than get a page for it. */
+static int answer_fallback(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response, int page, int error)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
+    if (err == 0)
+        err = uvhttp_response_add_header(response, "Vary", "Accept");
+    if (err != 0)
+        return err;
+    if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
+        return uvh_static_fetch_status(context, cache, response,
+                                       uvh_static_answer_status_of(response, error));
+    return uvh_static_fetch_page(context, cache, response, page, 200);
+}
+
+static int answer_absent(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                         uvhttp_response_t *response, const struct uvh_absent_entry *entry)
+{
+    if (entry->for_html)
+        return answer_fallback(context, cache, response, entry->page, entry->error);
+    if (entry->page != UVH_STATIC_NO_PAGE)
+        return uvh_static_fetch_page(context, cache, response, entry->page, 200);
+    return uvh_static_fetch_status(context, cache, response,
+                                   uvh_static_answer_status_of(response, entry->error));
+}
+
 bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_cache *cache,
                              uvhttp_response_t *response, uvhttp_slice_t path, int *result)
 {
@@ -82,26 +110,36 @@ bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_ca
         !is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
         return false;
     uvh_counter_add(&cache->counts.negative_hits, 1);
-    *result = uvh_static_fetch_status(context, cache, response,
-                                      uvh_static_answer_status_of(response, entry->error));
+    *result = answer_absent(context, cache, response, entry);
     return true;
 }
 
 /* ---- what a flight brings into the cache ---- */
 
+/* Whether its path is to be remembered as one without a file: an error of the disk may be gone the next moment. */
+static bool leads_to_no_file(const struct uvh_static_load *load)
+{
+    if (load->outcome == UVH_STATIC_PAGE)
+        return true;
+    if (load->by_request || (load->outcome != UVH_STATIC_FAILED && load->outcome != UVH_STATIC_FALLBACK))
+        return false;
+    int status = uvh_static_answer_status(load->error);
+    return status == 403 || status == 404;
+}
+
 static void store_absent(struct flight *flight)
 {
     struct uvh_static_cache *cache = flight->cache;
     const struct uvh_static_load *load = &flight->load;
-    bool failed = load->outcome == UVH_STATIC_FAILED && !load->by_request;
-    int status = failed ? uvh_static_answer_status(load->error) : 200;
     struct uvh_absent_entry *entry = NULL;
-    if (status == 403 || status == 404)
+    if (leads_to_no_file(load))
         entry = uvh_absent_cache_put(&cache->absent, load->path);
     else
         uvh_absent_cache_remove(&cache->absent, load->path);
     if (entry != NULL) {
         entry->error = load->error;
+        entry->page = load->outcome == UVH_STATIC_FAILED ? UVH_STATIC_NO_PAGE : load->page_index;
+        entry->for_html = load->outcome == UVH_STATIC_FALLBACK;
         entry->until = flight->started + load->settings->negative_ms;
         entry->folder = flight->folder;
         entry->folder_changes = flight->folder_changes;
@@ -167,22 +205,6 @@ static int answer_without_page(uvhttp_response_t *response, struct flight *fligh
                                    uvh_static_answer_status_of(response, flight->load.error));
 }
 
-/* Programs that ask for data had better hear that there is none than get a page for it. */
-static int answer_fallback(uvhttp_response_t *response, struct flight *flight)
-{
-    uvhttp_request_t *request = uvhttp_response_request(response);
-    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
-    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
-    if (err == 0)
-        err = uvhttp_response_add_header(response, "Vary", "Accept");
-    if (err != 0)
-        return err;
-    if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
-        return uvh_static_fetch_status(flight->context, flight->cache, response,
-                                       uvh_static_answer_status_of(response, flight->load.error));
-    return uvh_static_fetch_page(flight->context, flight->cache, response, flight->load.page_index, 200);
-}
-
 /* What the flight has brought, for one of those who wait for it. */
 static int answer(uvhttp_response_t *response, struct flight *flight, const struct wish *wish)
 {
@@ -200,7 +222,7 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
     case UVH_STATIC_PAGE:
         return uvh_static_fetch_page(context, flight->cache, response, load->page_index, 200);
     case UVH_STATIC_FALLBACK:
-        return answer_fallback(response, flight);
+        return answer_fallback(context, flight->cache, response, load->page_index, load->error);
     case UVH_STATIC_STATUS:
         return uvh_static_fetch_status(context, flight->cache, response, load->status);
     case UVH_STATIC_FAILED:

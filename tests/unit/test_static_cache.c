@@ -465,6 +465,38 @@ static void test_remembering_absent_paths_can_be_off(void **state)
     assert_int_equal(stats_of(place).negative_entries, 0);
 }
 
+/* The routes of an application in the browser cost one look each. */
+static void test_paths_with_a_fallback_are_remembered(void **state)
+{
+    struct place *place = *state;
+    place->config.fallback = "/file";
+    open_and_start(place);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ask(place, "/route"), 200);
+        assert_string_equal(body(), "old");
+        assert_int_equal(ask(place, "/other"), 200);
+        assert_int_equal(ask(place, "/missing.css"), 404);
+    }
+    uvhttp_static_stats_t stats = stats_of(place);
+    assert_int_equal(stats.looks, 3);
+    assert_int_equal(stats.loads, 1);
+    assert_int_equal(stats.negative_hits, 12);
+    assert_int_equal(stats.negative_entries, 3);
+}
+
+static void test_pages_of_a_list_are_remembered(void **state)
+{
+    struct place *place = *state;
+    place->config.try_files = "{path} {path}.html /file";
+    open_and_start(place);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ask(place, "/missing"), 200);
+        assert_string_equal(body(), "old");
+    }
+    assert_int_equal(stats_of(place).looks, 1);
+    assert_int_equal(stats_of(place).negative_hits, 4);
+}
+
 /* Whoever asks for names at random throws out none of the files. */
 static void test_absent_paths_push_out_no_files(void **state)
 {
@@ -826,6 +858,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_absent_paths_are_remembered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_absent_paths_are_forgotten_in_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_remembering_absent_paths_can_be_off, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paths_with_a_fallback_are_remembered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_pages_of_a_list_are_remembered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_absent_paths_push_out_no_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watched_changes_show_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_folders_stay_as_they_are, set_up, tear_down),

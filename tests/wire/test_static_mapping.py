@@ -197,7 +197,7 @@ def test_a_route_that_becomes_a_file(place, serve):
     server = serve("--spa", "--revalidate-ms", "20")
     assert server.ask("/news").body == b"<app>"
     write(place, "news", b"news")
-    assert server.ask("/news").body == b"news"
+    eventually(lambda: server.ask("/news").body == b"news", "the file is there")
     os.remove(os.path.join(place, "news"))
     eventually(lambda: server.ask("/news").body == b"<app>", "the file is gone")
     replace(place, "index.html", b"<new>")
