@@ -453,14 +453,19 @@ static void test_a_fallback_and_pages_allocate_little(void **state)
     start(place);
     assert_int_equal(ask(place, "GET", "/a/route"), 200);
     assert_int_equal(ask(place, "GET", "/a.png"), 404);
-    long calls = atomic_load(&place->counter.calls);
-    for (int i = 0; i < 20; i++) {
-        char target[32];
-        snprintf(target, sizeof(target), "/another/%d", i);
-        assert_int_equal(ask(place, "GET", i % 2 == 0 ? target : "/a.png"), i % 2 == 0 ? 200 : 404);
-        assert_body(i % 2 == 0 ? 5000 : 300);
+    atomic_store(&place->counter.largest, 0);
+    for (int round = 0; round < 2; round++) {
+        long calls = atomic_load(&place->counter.calls);
+        for (int i = 0; i < 20; i++) {
+            char target[32];
+            snprintf(target, sizeof(target), "/another/%d", i);
+            assert_int_equal(ask(place, "GET", i % 2 == 0 ? target : "/a.png"), i % 2 == 0 ? 200 : 404);
+            assert_body(i % 2 == 0 ? 5000 : 300);
+        }
+        if (round == 1)
+            assert_int_equal(atomic_load(&place->counter.calls), calls); /* each route is known by now */
     }
-    assert_int_equal(atomic_load(&place->counter.calls), calls); /* both pages lie in the cache, once */
+    assert_true(atomic_load(&place->counter.largest) < 300); /* both pages lie in the cache, once */
 }
 
 static void test_mounting_one_file(void **state)
