@@ -104,11 +104,12 @@ class Browser:
         """Opens a file or a URL; `troubles` tells afterwards what the console said and what was loaded besides."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.events.clear()
         self.url = path if isinstance(path, str) else path.resolve().as_uri()
-        self.call("Page.navigate", url=self.url)
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self.receive())
+        for url in ("about:blank", self.url):  # the page before may still say something, of a server that is gone for example
+            self.events.clear()
+            self.call("Page.navigate", url=url)
+            while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+                self.events.append(self.receive())
         self.evaluate("document.fonts.ready.then(() => 1)")
 
     def troubles(self):
