@@ -565,6 +565,13 @@ def test_values_of_a_site(write, site, expected):
     ("path: /, static: site, listing: perhaps", "3:42: listing is 'perhaps'; allowed are true and false"),
     ("path: /, static: site, cache_memory: 0", "3:47: cache_memory: '0' is out of range; allowed are 1 to 1099511627776 bytes"),
     ("path: /, static: site, revalidate_ms: x", "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
+    ("path: /*, static: site, error_pages: 999=/x", "3:47: error_pages: '999' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    ("path: /*, static: site, try_files: '{path} =700'", "3:45: try_files: '=700' is no status; allowed are =400 to =599"),
+    ("path: /*, static: site, spa: true, try_files: x", "3:56: try_files says it all: it does not go with a fallback"),
+    ("path: /*, static: site, fallback: /.x", "3:44: fallback: '/.x' is hidden, and hidden files are not served here"),
+    ("path: /*, static: site, default_type: x", "3:48: default_type is \"x\""),
+    ("path: /x, static: site, file: ../x", "3:40: file: '../x' has '.' or '..' for a name"),
+    ("path: /*, static: site, spa: true, index: a/../b", "3:39: spa: 'a/../b' has '.' or '..' for a name"),
     ("path: /, static: site, prewarm: ['*.nope']", "3:43: '*.nope' cannot be loaded from '{}/site': no file fits it"),
     ("path: /, static: site, prewarm: ['*[']", "3:43: '*[' cannot be loaded from '{}/site': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"),
     ("path: /, static: site, prewarm: [/nope]", "3:43: '/nope' cannot be loaded from '{}/site': no such file or directory"),
@@ -588,6 +595,19 @@ def test_values_of_a_site(write, site, expected):
 def test_values_of_a_route(write, tmp_path, route, expected):
     first, *more = problems(write(f"sites:\n  - routes:\n      - {{{route}}}\n"))
     assert first.startswith(expected.replace("{}", str(tmp_path))) and not more, [first, *more]
+
+
+def test_all_values_of_a_route_are_told_at_their_places(write):
+    found = problems(write("""sites:
+  - routes:
+      - path: /*
+        error_pages: 999=/x
+        fallback: ../x
+        default_type: x
+        rules: [{match: '*', headers: {Date: x}}]
+        static: site
+"""))
+    assert [line.split(" ")[:2] for line in found] == [["4:22:", "error_pages:"], ["5:19:", "fallback:"], ["6:23:", "default_type"], ["7:40:", "the"]]
 
 
 def test_routes_that_conflict_are_told_with_both_lines(write):
