@@ -356,6 +356,7 @@ uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
         return NULL;
     uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
     prepared->has_content_type = false;
+    prepared->has_upgrade = false;
     return prepared;
 }
 
@@ -368,6 +369,16 @@ void uvhttp_prepared_free(uvhttp_prepared_t *prepared)
     uvh_free(allocator, prepared);
 }
 
+/* Keeps in mind what the head of a response depends on. */
+static void note_prepared(uvhttp_prepared_t *prepared, uvhttp_slice_t name)
+{
+    uvhttp_field_id_t field = uvh_field_lookup(name);
+    if (field == UVHTTP_FIELD_CONTENT_TYPE)
+        prepared->has_content_type = true;
+    if (field == UVHTTP_FIELD_UPGRADE)
+        prepared->has_upgrade = true;
+}
+
 int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value)
 {
     int err = check_field(name, value);
@@ -378,8 +389,7 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
         prepared->lines.failed = false;
         return UVHTTP_ENOMEM;
     }
-    if (uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
-        prepared->has_content_type = true;
+    note_prepared(prepared, text_slice(name));
     return 0;
 }
 
@@ -390,7 +400,7 @@ int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t
     uvhttp_slice_t rest = {from->lines.data, from->lines.length};
     uvhttp_slice_t left_out = {except, except == NULL ? 0 : strlen(except)};
     struct uvh_header field;
-    bool typed = prepared->has_content_type;
+    bool typed = prepared->has_content_type, upgrading = prepared->has_upgrade;
     while (next_prepared(&rest, &field)) {
         size_t length = field.name.length + field.value.length + UVH_H1_ENCODE_FIELD_EXTRA;
         if (except != NULL && uvh_field_name_equal(field.name, left_out))
@@ -398,10 +408,11 @@ int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t
         if (uvh_bytes_append(lines, field.name.base, length) != 0) {
             lines->length = before;
             lines->failed = false;
+            prepared->has_content_type = typed;
+            prepared->has_upgrade = upgrading;
             return UVHTTP_ENOMEM;
         }
-        typed = typed || uvh_field_lookup(field.name) == UVHTTP_FIELD_CONTENT_TYPE;
+        note_prepared(prepared, field.name);
     }
-    prepared->has_content_type = typed;
     return 0;
 }

@@ -104,6 +104,7 @@ struct uvhttp_response {
 struct uvhttp_prepared {
     struct uvh_bytes lines; /* "Name: value\r\n" each */
     bool has_content_type;  /* which then wins over all others */
+    bool has_upgrade;       /* which Connection then names */
 };
 
 /* Runs the release callbacks of the body and of its filters if they have not run yet. */

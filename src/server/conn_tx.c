@@ -137,6 +137,8 @@ static char *put_fields(char *out, const struct uvhttp_response *response)
 static bool says_upgrade(const struct uvhttp_response *response)
 {
     static const uvhttp_slice_t upgrade = {"Upgrade", 7};
+    if (response->prepared != NULL && response->prepared->has_upgrade)
+        return true;
     for (uint16_t i = 0; i < response->headers.count; i++) {
         if (uvh_field_name_equal(response->headers.items[i].name, upgrade))
             return true;

@@ -159,6 +159,18 @@ sites:
     assert get(program).text == "first\n"
 
 
+def test_a_protocol_that_is_offered_is_named_by_connection(start):
+    """RFC 9110 section 7.8; by a field of the answer, and by one that is encoded with its file."""
+    program = start("""sites:
+  - routes:
+      - {path: /, headers: {Upgrade: h2}, respond: {body: hello}}
+      - {path: /files/*, static: site, rules: [{match: '**', headers: {Upgrade: h2, X-A: 1}}]}
+""")
+    for target in ("/", "/files/assets/style.css", "/files/assets/style.css"):
+        answer = get(program, target)
+        assert (answer.status_code, answer.headers["Upgrade"], answer.headers["Connection"]) == (200, "h2", "Upgrade"), target
+
+
 @pytest.mark.parametrize("status", [None, 301, 302, 303, 307, 308])
 def test_redirects(start, status):
     said = f", status: {status}" if status else ""
