@@ -136,6 +136,31 @@ int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socke
     return listener;
 }
 
+int uvh_socket_prefer_core(int listener, int core)
+{
+#if defined(SO_INCOMING_CPU)
+    return set_option(listener, SOL_SOCKET, SO_INCOMING_CPU, core);
+#else
+    (void)listener;
+    (void)core;
+    return -ENOTSUP;
+#endif
+}
+
+size_t uvh_socket_waiting(int listener)
+{
+#if defined(__linux__)
+    struct tcp_info
+        info; /* of a socket that listens `unacked` is the length of its queue, tcp(7) does not say */
+    socklen_t size = sizeof(info);
+    if (getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_LISTEN)
+        return info.tcpi_unacked;
+#else
+    (void)listener;
+#endif
+    return 0;
+}
+
 int uvh_socket_port(int socket)
 {
     struct sockaddr_storage storage;

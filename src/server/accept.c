@@ -1,4 +1,4 @@
-/* The system shares connections out by a hash, which for few connections is uneven, and knows nothing of how long they stay. So the worker
+/* The system shares connections out by the cores they come in on, or by a hash, which for few connections is uneven, and knows nothing of how long they stay. So the worker
  * that accepts one compares its number of connections with that of one other worker, each time the next one, and hands the connection
  * over when the other has clearly fewer. */
 #include "server/accept.h"
@@ -12,6 +12,7 @@ enum {
     REJECTING_MOST = 256, /* connections beyond the limit that are told so; more are just closed */
     /* A difference of one in so many is left: handing over costs as much as accepting. */
     TOLERANCE = 16,
+    TOLERANCE_STEERED = 4, /* and takes a connection from where its client is, see steering.h */
 };
 
 struct letter {
@@ -87,6 +88,20 @@ static size_t load_of(struct uvh_worker *worker)
     return atomic_load_explicit(&worker->load, memory_order_relaxed);
 }
 
+static bool is_clearly_more(size_t here, size_t there, size_t tolerance)
+{
+    return here > there + there / tolerance;
+}
+
+/* What waits for the other counts as there: the clients of its core come at the same time as those of this one. */
+static bool has_clearly_fewer(struct uvh_worker *other, const struct uvh_worker *worker, size_t here)
+{
+    size_t tolerance = uvh_steering_is_on(worker) ? TOLERANCE_STEERED : TOLERANCE;
+    size_t there = load_of(other);
+    return is_clearly_more(here, there, tolerance) &&
+           is_clearly_more(here, there + uvh_steering_waiting(other), tolerance);
+}
+
 /* Who is to have the next connection. */
 static struct uvh_worker *choose(struct uvh_worker *worker)
 {
@@ -97,8 +112,7 @@ static struct uvh_worker *choose(struct uvh_worker *worker)
     if (worker->compared == worker->index)
         worker->compared = (worker->compared + 1) % server->worker_count;
     struct uvh_worker *other = &server->workers[worker->compared];
-    size_t there = load_of(other);
-    return load_of(worker) > there + there / TOLERANCE ? other : worker;
+    return has_clearly_fewer(other, worker, load_of(worker)) ? other : worker;
 }
 
 /* False when that is not possible: the socket stays the caller's. */
@@ -120,8 +134,10 @@ static void on_accept(struct uvh_listener *listener, int socket)
 {
     struct uvh_worker *worker = listener->owner;
     struct uvh_worker *chosen = choose(worker);
+    bool handed = chosen != worker && hand_over(chosen, socket);
     worker->accept_failing = false;
-    if (chosen != worker && hand_over(chosen, socket))
+    uvh_steering_judge(worker, handed);
+    if (handed)
         return;
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
     take(worker, socket);

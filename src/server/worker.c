@@ -271,6 +271,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     worker->loop = loop;
     worker->index = worker->compared = index;
     uvh_list_init(&worker->listeners);
+    uvh_steering_init(&worker->steering);
     uvh_list_init(&worker->streams);
     uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
     uvh_arena_pool_init(&worker->arenas, server->allocator);

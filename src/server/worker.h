@@ -18,6 +18,7 @@
 #include "net/timeouts.h"
 #include "server/counters.h"
 #include "server/file_share.h"
+#include "server/steering.h"
 #include "server/watch.h"
 
 struct uvh_server;
@@ -75,12 +76,13 @@ struct uvh_worker {
     bool blocking_full;      /* no more handlers that block fit, and it has been logged */
     size_t connection_count; /* open or closing */
     size_t compared;         /* the worker it last compared its load with */
-    bool accept_failing;     /* and it has been logged */
-    bool draining;           /* as `life` says; connections ask for it */
-    bool reading;            /* letters are being read */
-    bool letters_here;       /* some were put in on this thread, and are read in the next turn */
-    unsigned char life;      /* enum uvh_worker_life */
-    uint64_t date_expires;   /* loop time from which `date_line` is old */
+    struct uvh_steering steering;
+    bool accept_failing;   /* and it has been logged */
+    bool draining;         /* as `life` says; connections ask for it */
+    bool reading;          /* letters are being read */
+    bool letters_here;     /* some were put in on this thread, and are read in the next turn */
+    unsigned char life;    /* enum uvh_worker_life */
+    uint64_t date_expires; /* loop time from which `date_line` is old */
     char date_line[UVH_DATE_LINE_SIZE];
 
     char apart[UVH_CACHE_LINE]; /* what others write to is not to slow down what is above */

@@ -112,6 +112,8 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
     int chosen = opened > 0 ? uvh_socket_port(sockets[0]) : 0;
     int begun = 0;
     while (err == 0 && begun < opened) {
+        if (opened > 1)
+            uvh_steering_prefer(&server->workers[begun], sockets[begun]);
         err = uvh_accept_begin(&server->workers[begun], sockets[begun]);
         if (err == 0)
             begun++;

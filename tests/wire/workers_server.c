@@ -1,6 +1,6 @@
 /* workers_server: what tests/wire/test_workers.py talks to: a server with a loop of its own and several workers. Every number of its state that
  * threads share is atomic. Usage: workers_server WORKERS [PORT [FOLDER [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0
- * stopped in order, 1 could not start, 4 something was left. UVHTTP_MAX_CONNECTIONS and UVHTTP_DRAIN_TIMEOUT are taken from the environment. */
+ * stopped in order, 1 could not start, 4 something was left. UVHTTP_MAX_CONNECTIONS, UVHTTP_DRAIN_TIMEOUT and UVHTTP_VERBOSE are taken from the environment. */
 #include <uvhttp.h>
 
 #include <pthread.h>
@@ -350,6 +350,8 @@ int main(int argc, char **argv)
     config->log = log_line;
     set_number(&config->max_connections, "UVHTTP_MAX_CONNECTIONS");
     set_number(&config->drain_timeout, "UVHTTP_DRAIN_TIMEOUT");
+    if (getenv("UVHTTP_VERBOSE") != NULL)
+        config->log_level = UVHTTP_LOG_DEBUG;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
     if (argc > 3)
