@@ -5,8 +5,6 @@
 #include "codec/chars.h"
 #include "codec/ip_address.h"
 
-enum { MAX_PORT = 65535, PORT_DIGITS = 5 };
-
 static bool is_hex(char c)
 {
     return uvh_chars_is(c, UVH_CHAR_HEX);
@@ -60,9 +58,9 @@ static const char *host_end(const char *p, const char *end)
 
 bool uvh_authority_is_port(const char *p, const char *end)
 {
-    while (end - p > PORT_DIGITS && *p == '0')
+    while (end - p > UVH_AUTHORITY_PORT_DIGITS && *p == '0')
         p++;
-    if (end - p > PORT_DIGITS)
+    if (end - p > UVH_AUTHORITY_PORT_DIGITS)
         return false;
     unsigned value = 0;
     bool digits = true;
@@ -71,7 +69,7 @@ bool uvh_authority_is_port(const char *p, const char *end)
         digits &= digit <= 9;
         value = value * 10 + digit;
     }
-    return digits && value <= MAX_PORT;
+    return digits && value <= UVH_AUTHORITY_MAX_PORT;
 }
 
 bool uvh_authority_split(uvhttp_slice_t authority, uvhttp_slice_t *host, uvhttp_slice_t *port)

@@ -124,7 +124,7 @@ static inline bool is_name(const uvhttp_head_t *head, const uvhttp_field_t *host
     size_t name = head->host_name_length;
     return host->value_length == name ||
            (name > 0 && name < host->value_length && value[name] == ':' &&
-            uvh_authority_is_port(value + name + 1, value + host->value_length));
+            uvh_authority_ends_with_port(value + name + 1, value + host->value_length));
 }
 
 /* RFC 9112 section 3.2: exactly one Host field in HTTP/1.1, at most one in HTTP/1.0, host[:port] or empty. */

@@ -174,7 +174,7 @@ int uvhttp_response_set_header(uvhttp_response_t *response, const char *name, co
         err = store(response->arena, &response->headers, name, value, true);
     /* Whoever sees it before it leaves has the last word, also over what the sending call said. */
     if (err == 0 && response->sending && uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
-        response->content_type = NULL;
+        response->content_type = (uvhttp_slice_t){NULL, 0};
     return err;
 }
 
@@ -208,15 +208,16 @@ void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name
         return;
     remove_header(&response->headers, text_slice(name));
     if (uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
-        response->content_type = NULL;
+        response->content_type = (uvhttp_slice_t){NULL, 0};
 }
 
 const char *uvhttp_response_header(const uvhttp_response_t *response, const char *name)
 {
     if (name == NULL)
         return NULL;
-    if (response->content_type != NULL && uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
-        return response->content_type;
+    if (response->content_type.base != NULL &&
+        uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
+        return response->content_type.base;
     for (uint16_t i = 0; i < response->headers.count; i++) {
         if (uvh_field_name_equal(response->headers.items[i].name, text_slice(name)))
             return response->headers.items[i].value.base;

@@ -82,7 +82,8 @@ struct uvhttp_response {
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* the newest first */
-    const char *content_type;    /* given with the send call; wins over a header of that name */
+    uvhttp_slice_t
+        content_type; /* given with the send call; wins over a header of that name; NUL-terminated, or NULL */
     const uvhttp_prepared_t *prepared;
     struct uvh_body body;
     uint64_t body_limit;        /* bytes of body that may leave; of a body in pieces, those that still may */

@@ -62,8 +62,8 @@ static int keep_fields(struct uvh_exchange *shadow)
 {
     struct uvhttp_response *response = &shadow->response;
     struct job *job = job_of(shadow);
-    const char *type = response->content_type;
-    if (type != NULL && (response->content_type = uvh_arena_copy(&shadow->arena, type, strlen(type))) == NULL)
+    uvhttp_slice_t *type = &response->content_type;
+    if (type->base != NULL && (type->base = uvh_arena_copy(&shadow->arena, type->base, type->length)) == NULL)
         return UVHTTP_ENOMEM;
     if (response->prepared == NULL || response->prepared == job->prepared)
         return 0;
@@ -236,7 +236,7 @@ static int send_whole(struct job *job)
         return err;
     struct uvh_body body = given->body;
     given->body.release = NULL; /* it is the response's now */
-    return uvh_send(&job->real->response, given->status, given->content_type, &body);
+    return uvh_send(&job->real->response, given->status, given->content_type.base, &body);
 }
 
 /* False when the piece has to wait for room: on_room or on_gone tells the thread then. */
@@ -270,7 +270,7 @@ static int begin_pieces(struct job *job)
         return err;
     response->heartbeat = given->heartbeat;
     uvhttp_response_on_drain(response, on_room, job);
-    return uvhttp_response_begin(response, given->status, given->content_type, given->body.size);
+    return uvhttp_response_begin(response, given->status, given->content_type.base, given->body.size);
 }
 
 static int end_pieces(struct job *job)

@@ -95,7 +95,7 @@ int uvh_conn_tx_append(struct uvh_conn *conn, const char *bytes, size_t length)
 
 static size_t fields_size(const struct uvhttp_response *response)
 {
-    size_t size = response->content_type == NULL ? 0 : strlen(response->content_type) + 18;
+    size_t size = response->content_type.base == NULL ? 0 : response->content_type.length + 18;
     for (uint16_t i = 0; i < response->headers.count; i++)
         size += response->headers.items[i].name.length + response->headers.items[i].value.length +
                 UVH_H1_ENCODE_FIELD_EXTRA;
@@ -113,12 +113,12 @@ static char *put(char *out, const char *bytes, size_t length)
 static char *put_fields(char *out, const struct uvhttp_response *response)
 {
     static const uvhttp_slice_t content_type = {"Content-Type", 12};
-    if (response->content_type != NULL) {
+    if (response->content_type.base != NULL) {
         out = PUT(out, "Content-Type: ");
-        out = put(out, response->content_type, strlen(response->content_type));
+        out = put(out, response->content_type.base, response->content_type.length);
         out = PUT(out, "\r\n");
     }
-    bool typed = response->content_type != NULL ||
+    bool typed = response->content_type.base != NULL ||
                  (response->prepared != NULL && response->prepared->has_content_type);
     for (uint16_t i = 0; i < response->headers.count; i++) {
         const struct uvh_header *header = &response->headers.items[i];

@@ -16,7 +16,7 @@ static const char type_text[] = "text/plain; charset=utf-8";
 static const char type_html[] = "text/html; charset=utf-8";
 static const char type_json[] = "application/json";
 
-static int check_sendable(const struct uvhttp_response *response, int status, const char *content_type,
+static int check_sendable(const struct uvhttp_response *response, int status, uvhttp_slice_t content_type,
                           enum uvh_body_source source)
 {
     if (response->sending)
@@ -26,7 +26,7 @@ static int check_sendable(const struct uvhttp_response *response, int status, co
         return err;
     if (status != 0 && source != UVH_BODY_STREAM && (status < 200 || status > 599))
         return UVHTTP_EINVAL;
-    if (content_type != NULL && !uvh_field_value_valid((uvhttp_slice_t){content_type, strlen(content_type)}))
+    if (content_type.base != NULL && !uvh_field_value_valid(content_type))
         return UVHTTP_EHEADER;
     return 0;
 }
@@ -58,7 +58,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
              const struct uvh_body *body)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    int err = check_sendable(response, status, content_type, (enum uvh_body_source)body->source);
+    uvhttp_slice_t type = {content_type, content_type == NULL ? 0 : strlen(content_type)};
+    int err = check_sendable(response, status, type, (enum uvh_body_source)body->source);
     if (err != 0) {
         if (body->release != NULL)
             body->release(body->release_arg);
@@ -69,13 +70,13 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     const uvhttp_prepared_t *prepared_before = response->prepared;
     if (status != 0)
         response->status = (uint16_t)status;
-    response->content_type = content_type;
+    response->content_type = type;
     response->body = *body;
     uvh_exchange_hold(exchange);
     if (response->hooks != NULL)
         err = run_hooks(response);
     if (response->prepared != NULL && response->prepared->has_content_type)
-        response->content_type = NULL;
+        response->content_type = (uvhttp_slice_t){NULL, 0};
     if (response->status == 205)
         response->body.size = 0; /* RFC 9110 section 15.3.6 */
     uint64_t size = response->filters != NULL ? response->length_left : response->body.size;
