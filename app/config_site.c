@@ -65,6 +65,12 @@ static void read_option_word(struct uvh_config_reader *reader, const struct uvh_
         *field = (unsigned)index;
 }
 
+static bool is_of_files(const struct uvh_option *option)
+{
+    return option->offset >= offsetof(struct uvh_options, files) &&
+           option->offset < offsetof(struct uvh_options, files) + sizeof(uvhttp_static_config_t);
+}
+
 static void *file_field(uvhttp_static_config_t *files, const struct uvh_option *option)
 {
     return (char *)files + (option->offset - offsetof(struct uvh_options, files));
@@ -311,7 +317,7 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
         uvh_problems_add(reader->problems, mark_of_key(node, key, route->root.mark), "%s", message);
         const struct uvh_option *option = file_option(key);
-        if (option == NULL || option->kind != UVH_OPTION_TEXT)
+        if (option == NULL || option->kind != UVH_OPTION_TEXT || !is_of_files(option))
             return;
         *(const char **)file_field(&files, option) = NULL;
     }

@@ -23,6 +23,7 @@ struct uvh_listener {
     uvh_listener_accept_cb on_accept;
     uvh_listener_pause_cb on_pause;
     bool paused;
+    int tag; /* the owner's */
 };
 
 /* Starts accepting on a socket that listens, which is closed with the listener. 0, or libuv's code and the socket stays the caller's. Owner,

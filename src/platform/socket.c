@@ -147,11 +147,22 @@ int uvh_socket_prefer_core(int listener, int core)
 #endif
 }
 
+int uvh_socket_core(int socket)
+{
+#if defined(SO_INCOMING_CPU)
+    int core;
+    socklen_t size = sizeof(core);
+    return getsockopt(socket, SOL_SOCKET, SO_INCOMING_CPU, &core, &size) == 0 ? core : -errno;
+#else
+    (void)socket;
+    return -ENOTSUP;
+#endif
+}
+
 size_t uvh_socket_waiting(int listener)
 {
 #if defined(__linux__)
-    struct tcp_info
-        info; /* of a socket that listens `unacked` is the length of its queue, tcp(7) does not say */
+    struct tcp_info info = {0}; /* `unacked` of a listener is the length of its queue */
     socklen_t size = sizeof(info);
     if (getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_LISTEN)
         return info.tcpi_unacked;

@@ -36,6 +36,9 @@ int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socke
 /* Has a listening socket that shares its port be chosen first for what comes in on that core; -1: on any. 0, or a negative errno (-ENOTSUP). */
 int uvh_socket_prefer_core(int listener, int core);
 
+/* The core that what a connection brought last came in on; a negative errno where that cannot be known. */
+int uvh_socket_core(int socket);
+
 /* Connections that wait to be accepted; 0 where that cannot be known. */
 size_t uvh_socket_waiting(int listener);
 

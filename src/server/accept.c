@@ -93,17 +93,9 @@ static bool is_clearly_more(size_t here, size_t there, size_t tolerance)
     return here > there + there / tolerance;
 }
 
-/* What waits for the other counts as there: the clients of its core come at the same time as those of this one. */
-static bool has_clearly_fewer(struct uvh_worker *other, const struct uvh_worker *worker, size_t here)
-{
-    size_t tolerance = uvh_steering_is_on(worker) ? TOLERANCE_STEERED : TOLERANCE;
-    size_t there = load_of(other);
-    return is_clearly_more(here, there, tolerance) &&
-           is_clearly_more(here, there + uvh_steering_waiting(other), tolerance);
-}
-
-/* Who is to have the next connection. */
-static struct uvh_worker *choose(struct uvh_worker *worker)
+/* Who is to have the next connection. Where it is on its worker's core, what waits for the other counts as there: the clients of that core come at the same
+ * time as those of this one. */
+static struct uvh_worker *choose(struct uvh_worker *worker, const struct uvh_listener *listener, int socket)
 {
     struct uvh_server *server = worker->server;
     if (server->worker_count == 1 || worker->draining)
@@ -112,7 +104,12 @@ static struct uvh_worker *choose(struct uvh_worker *worker)
     if (worker->compared == worker->index)
         worker->compared = (worker->compared + 1) % server->worker_count;
     struct uvh_worker *other = &server->workers[worker->compared];
-    return has_clearly_fewer(other, worker, load_of(worker)) ? other : worker;
+    size_t here = load_of(worker), there = load_of(other);
+    bool more = is_clearly_more(here, there, TOLERANCE);
+    if (more && uvh_steering_fits(worker, listener, socket))
+        more = is_clearly_more(here, there, TOLERANCE_STEERED) &&
+               is_clearly_more(here, there + uvh_steering_waiting(other, listener), TOLERANCE_STEERED);
+    return more ? other : worker;
 }
 
 /* False when that is not possible: the socket stays the caller's. */
@@ -133,10 +130,10 @@ static bool hand_over(struct uvh_worker *to, int socket)
 static void on_accept(struct uvh_listener *listener, int socket)
 {
     struct uvh_worker *worker = listener->owner;
-    struct uvh_worker *chosen = choose(worker);
+    struct uvh_worker *chosen = choose(worker, listener, socket);
     bool handed = chosen != worker && hand_over(chosen, socket);
     worker->accept_failing = false;
-    uvh_steering_judge(worker, handed);
+    uvh_steering_judge(worker, listener, handed);
     if (handed)
         return;
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);

@@ -8,31 +8,37 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+struct uvh_listener;
 struct uvh_worker;
+
+enum { UVH_STEERED_ADDRESSES = 4 }; /* the others have their connections shared out as the system does */
 
 /* Of one worker. */
 struct uvh_steering {
-    int listener; /* that shares the port of the last address; other workers ask how many wait there. -1: none */
-    int core;     /* that its listeners prefer; -1: none */
-    bool off;     /* they do not, for a while */
+    /* Set before there are threads; other workers ask how many wait there. They share their ports with those of the same place of the other workers. */
+    int listeners[UVH_STEERED_ADDRESSES];
+    size_t count;
+    int core;           /* that they prefer; -1: none */
+    uint64_t off_until; /* of the loop's clock; they prefer none until then; 0: they do */
     unsigned accepted;
     unsigned handed; /* of these: to other workers */
 };
 
 void uvh_steering_init(struct uvh_steering *steering);
 
-/* Has a listening socket that shares its port prefer what comes in on the worker's core. Before there are threads. */
-void uvh_steering_prefer(struct uvh_worker *worker, int listener);
+/* Has the worker's listener on an address, which all workers have one on, prefer what comes in on the worker's core. Before there are threads. */
+void uvh_steering_add(struct uvh_worker *worker, struct uvh_listener *listener);
 
-/* Whether most of what the worker accepts comes in on its core. */
-bool uvh_steering_is_on(const struct uvh_worker *worker);
+/* Whether a connection that was accepted is where it belongs, on the worker's core. */
+bool uvh_steering_fits(const struct uvh_worker *worker, const struct uvh_listener *listener, int socket);
 
-/* How many connections wait for a worker to accept them. Any worker. */
-size_t uvh_steering_waiting(const struct uvh_worker *worker);
+/* How many connections wait for another worker on the listener's address. */
+size_t uvh_steering_waiting(const struct uvh_worker *other, const struct uvh_listener *listener);
 
 /* One more connection was accepted. Where many are handed over, they come in on few cores, whose workers would have all the accepting to do: then the system
  * shares out by its hash for a while. */
-void uvh_steering_judge(struct uvh_worker *worker, bool handed);
+void uvh_steering_judge(struct uvh_worker *worker, const struct uvh_listener *listener, bool handed);
 
 #endif

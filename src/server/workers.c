@@ -112,8 +112,6 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
     int chosen = opened > 0 ? uvh_socket_port(sockets[0]) : 0;
     int begun = 0;
     while (err == 0 && begun < opened) {
-        if (opened > 1)
-            uvh_steering_prefer(&server->workers[begun], sockets[begun]);
         err = uvh_accept_begin(&server->workers[begun], sockets[begun]);
         if (err == 0)
             begun++;
@@ -124,6 +122,8 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
         while (begun > 0)
             uvh_accept_drop(last_listener(&server->workers[--begun]));
     } else {
+        for (int i = 0; i < opened && opened > 1; i++)
+            uvh_steering_add(&server->workers[i], last_listener(&server->workers[i]));
         server->listened = true;
         uvh_server_serves(server);
         if (server->port == 0)

@@ -15,6 +15,8 @@
 
 #include "platform/core.h"
 
+enum { PATIENCE = 10000000 };
+
 static int connect_to(int port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -33,11 +35,15 @@ static void connections_that_wait_are_counted(void **state)
     assert_int_equal(uvh_socket_waiting(listener), 0);
     for (size_t i = 0; i < 3; i++)
         clients[i] = connect_to(uvh_socket_port(listener));
+    for (int i = 0; i < PATIENCE && uvh_socket_waiting(listener) < 3; i++)
+        sched_yield(); /* the last of what makes them connections may be under way */
     assert_int_equal(uvh_socket_waiting(listener), 3);
     int accepted = uvh_socket_accept(listener);
     assert_true(accepted >= 0);
     assert_int_equal(uvh_socket_waiting(listener), 2);
     assert_int_equal(uvh_socket_waiting(accepted), 0); /* it is no listener */
+    assert_true(uvh_socket_core(accepted) >= 0);
+    assert_true(uvh_socket_core(-1) < 0);
     for (size_t i = 0; i < 3; i++)
         uvh_socket_close(clients[i]);
     uvh_socket_close(accepted);

@@ -544,15 +544,15 @@ def test_what_is_printed_loads_again(tmp_path, place):
     path = tmp_path / "site.yaml"
     path.write_text(printed)
     assert run("uvhttp", "run", path, "--print-config").stdout == printed
-    path.write_text(yaml.dump({"sites": [{"routes": [{"path": "/x", "static": place, "file": "a: b", "more_roots": [str(tmp_path)],
-                                                      "try_files": "{path}"}]}]}))
-    again = yaml.safe_load(run("uvhttp", "run", path, "--print-config").stdout)["sites"][0]["routes"][0]
-    assert (again["file"], again["more_roots"], again["try_files"]) == ("a: b", [str(tmp_path)], "{path}")
+    path.write_text(yaml.dump({"sites": [{"routes": [{"path": "/x", "static": place, "file": "a: b", "more_roots": [str(tmp_path)]},
+                                                     {"path": "/y", "static": place, "try_files": "{path}"}]}]}))
+    first, second = yaml.safe_load(run("uvhttp", "run", path, "--print-config").stdout)["sites"][0]["routes"]
+    assert (first["file"], first["more_roots"], second["try_files"]) == ("a: b", [str(tmp_path)], "{path}")
 
 
 @pytest.mark.parametrize("route, message", [
-    ("static: ., try_files: '{x}'", "1:37: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
-    ("static: ., file: x, spa: true", "1:37: file is served for every path: it does not go with a fallback"),
+    ("static: ., try_files: '{x}'", "1:51: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
+    ("static: ., file: x, spa: true", "1:46: file is served for every path: it does not go with a fallback"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
     ("static: ., more_roots: [nowhere]", "1:53: the folder '{folder}/nowhere' does not exist"),
     ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
