@@ -221,7 +221,8 @@ UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data
 
 /* Closes: sends what waits, then a close frame with the code (1000 to 1003, 1007 to 1014, 3000 to 4999; 0: without a code) and the reason (UTF-8, at most 123 bytes; NULL: none), and waits for the peer's at most
  * close_timeout. That counts from when the last of it has left; until then it begins again whenever the peer has taken something, and a server that stops waits drain_timeout for all. Messages that still come are told,
- * also when it was paused: it is read again, or the peer's answer would not be seen. Errors: UVHTTP_EINVAL, UVHTTP_EGONE (it is closing). `close` may run before this returns. */
+ * also when it was paused: it is read again, or the peer's answer would not be seen. A peer that closes is answered in the same way, behind what waits. Errors: UVHTTP_EINVAL, UVHTTP_EGONE (it is closing). `close` may
+ * run before this returns. */
 UVHTTP_EXPORT int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *reason);
 
 /* Ends it at once: what waits is lost, the peer sees the connection break. `close` has run when this returns. In `open` the answer to the handshake may be lost as well: to say no to somebody,

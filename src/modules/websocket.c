@@ -192,7 +192,7 @@ void uvh_websocket_take_close(struct uvhttp_websocket *ws, const struct uvh_ws_e
     ws->close_received = true;
     ws->close_code = event->code;
     uvh_websocket_keep_reason(ws, event->data, event->size);
-    uvh_websocket_send_close(ws, event->code, NULL, 0, true);
+    uvh_websocket_send_close(ws, event->code, NULL, 0, false); /* behind what waits: it was sent before */
     tell_closed(ws);
     await_end(ws);
     if (!ws->client)

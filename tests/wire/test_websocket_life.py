@@ -156,6 +156,20 @@ def test_pitfall_a_socket_that_is_full_does_not_corrupt_the_stream(server):
         ws.echo()
 
 
+def test_what_waits_is_sent_before_a_close_is_answered(server):
+    """A peer that closes gets what was sent before its close frame was read."""
+    with WebSocket(server.port, receive_buffer=4096) as ws:
+        ws.send(ws_raw.text("!flood 100 50001"))
+        server.settle()
+        ws.send(ws_raw.close(1000, "enough"))
+        server.settle()
+        for i in range(100):
+            opcode, payload, _, _ = ws.read_frame()
+            assert (opcode, payload[:8], len(payload)) == (BINARY, b"%08d" % i, 50_001)
+        ws.expect(CLOSE, struct.pack(">H", 1000))
+        assert ws.receive() == b""
+
+
 def test_pitfall_what_waits_is_told_and_drains(server):
     before = websocket_state(server, "/ws/slow-newest")["drains"]
     refused = server.stats()["refused_pieces"]
