@@ -1,4 +1,4 @@
-/* Frames taken apart (RFC 6455 section 5). A small message in one frame, all of which is there, takes the short way through uvh_ws_reader_next; all others are
+/* Frames taken apart (RFC 6455 section 5). A message below 64 KiB in one frame, all of which is there, takes the short way through uvh_ws_reader_next; all others are
  * read in two steps, the head and what of the payload is there. What a peer has broken does not depend on the pieces in which it comes. */
 #include "codec/ws_reader.h"
 
@@ -276,13 +276,19 @@ size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rule
     if (UVH_UNLIKELY(!between || size < 2))
         return next_of_any(reader, rules, data, size, event);
     /* Without the bits that may be set, the first byte is FIN with one of two opcodes beside each other; without that of the mask, if it has to be set, the
-     * second is a length that needs no more bytes, or too large for one. */
+     * second is a length that needs no more bytes, or says that two follow. */
     unsigned first = (uint8_t)data[0];
     unsigned kind = (first & ~((unsigned)reader->compression * RSV1)) - (FIN | UVH_WS_TEXT);
     unsigned length = (uint8_t)data[1] ^ (rules->from_client ? MASK : 0u);
     unsigned head = rules->from_client ? 2 + MASK_SIZE : 2;
-    bool usual = (kind <= UVH_WS_BINARY - UVH_WS_TEXT) & (length <= UVH_WS_CONTROL_MAX) &
-                 (head + length <= size) & (length <= rules->max_frame_size) & (rules->max_fragments > 0);
+    bool shortest = length <= UVH_WS_CONTROL_MAX;
+    if (length == LENGTH_16 && size >= 4) {
+        length = (unsigned)(uint8_t)data[2] << 8 | (uint8_t)data[3];
+        head += 2;
+        shortest = length >= LENGTH_16;
+    }
+    bool usual = (kind <= UVH_WS_BINARY - UVH_WS_TEXT) & shortest & (head + length <= size) &
+                 (length <= rules->max_frame_size) & (rules->max_fragments > 0);
     if (UVH_UNLIKELY(!usual))
         return next_of_any(reader, rules, data, size, event);
     event->kind = UVH_WS_EVENT_PIECE;
@@ -293,6 +299,6 @@ size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rule
     event->first = true;
     event->last = true;
     if (rules->from_client)
-        uvh_ws_mask(event->data, length, (const uint8_t *)data + 2, 0);
+        uvh_ws_mask(event->data, length, (const uint8_t *)event->data - MASK_SIZE, 0);
     return head + length;
 }

@@ -266,6 +266,27 @@ static void payloads_of_every_size(void **state)
     }
 }
 
+/* Also when it has come whole, of a length in one byte and in two. */
+static void frames_that_are_too_long_are_refused(void **state)
+{
+    (void)state;
+    static const size_t most[] = {0, 124, 125, 126, 1024};
+    char bytes[ROOM];
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+        struct uvh_ws_rules rules = {.max_frame_size = most[i], .max_fragments = 4, .from_client = true};
+        for (size_t length = most[i]; length <= most[i] + 1; length++) {
+            struct uvh_ws_reader reader;
+            struct uvh_ws_event event;
+            size_t size = put_frame(bytes, UVH_WS_BINARY, length);
+            uvh_ws_reader_init(&reader, false);
+            uvh_ws_reader_next(&reader, &rules, bytes, size, &event);
+            assert_int_equal(event.kind, length == most[i] ? UVH_WS_EVENT_PIECE : UVH_WS_EVENT_BAD);
+            if (event.kind == UVH_WS_EVENT_BAD)
+                assert_int_equal(event.code, 1009);
+        }
+    }
+}
+
 static void control_frames_of_every_size(void **state)
 {
     (void)state;
@@ -409,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_vectors),
         cmocka_unit_test(payloads_of_every_size),
+        cmocka_unit_test(frames_that_are_too_long_are_refused),
         cmocka_unit_test(control_frames_of_every_size),
         cmocka_unit_test(room_is_asked_for_when_a_control_frame_comes_in_pieces),
         cmocka_unit_test(pieces_lie_where_they_came),
