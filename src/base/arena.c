@@ -20,20 +20,24 @@ static size_t header_size(void)
     return align_up(sizeof(struct uvh_arena_block));
 }
 
-static struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t size)
+static UVH_NEVER_INLINE struct uvh_arena_block *new_block(struct uvh_arena_pool *pool, size_t size)
 {
-    if (size == UVH_ARENA_BLOCK_SIZE && pool->free != NULL) {
-        struct uvh_arena_block *block = pool->free;
-        UVH_UNPOISON(block, size);
-        pool->free = block->next;
-        pool->free_count--;
-        return block;
-    }
     struct uvh_arena_block *block = uvh_alloc(pool->allocator, size);
     if (block == NULL)
         return NULL;
     block->size = size;
     uvh_counter_add(&pool->memory, size);
+    return block;
+}
+
+static inline struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t size)
+{
+    struct uvh_arena_block *block = pool->free;
+    if (UVH_UNLIKELY(size != UVH_ARENA_BLOCK_SIZE || block == NULL))
+        return new_block(pool, size);
+    UVH_UNPOISON(block, UVH_ARENA_BLOCK_SIZE);
+    pool->free = block->next;
+    pool->free_count--;
     return block;
 }
 
@@ -86,13 +90,14 @@ void uvh_arena_pool_release(struct uvh_arena_pool *pool)
 
 void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)
 {
-    struct uvh_arena fresh = {.pool = pool};
     assert(size <= UVH_ARENA_BLOCK_SIZE / 2);
-    if (add_block(&fresh, 0) != 0)
+    struct uvh_arena_block *block = take_block(pool, UVH_ARENA_BLOCK_SIZE);
+    if (block == NULL)
         return NULL;
-    void *first = fresh.next;
-    fresh.next += align_up(size);
-    *arena = fresh;
+    char *first = (char *)block + header_size();
+    block->next = NULL;
+    *arena = (struct uvh_arena){
+        .pool = pool, .blocks = block, .next = first + align_up(size), .end = (char *)block + block->size};
     return first;
 }
 

@@ -2,7 +2,6 @@
 #include "base/buffer.h"
 
 #include "base/alloc.h"
-#include "base/compiler.h"
 
 enum {
     FITTING_PART = 4,  /* from this part of the usual size on, a recycled buffer is the better one */
@@ -31,44 +30,25 @@ void uvh_buffer_pool_release(struct uvh_buffer_pool *pool)
     pool->free_count = 0;
 }
 
-static struct uvh_buffer *take(struct uvh_buffer_pool *pool, size_t capacity)
+struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity)
 {
-    struct uvh_buffer *buffer = pool->free;
-    if (buffer != NULL && capacity == pool->capacity) {
-        pool->free = buffer->next;
-        pool->free_count--;
-        UVH_UNPOISON(buffer->data, buffer->capacity);
-    } else {
-        buffer = uvh_alloc(pool->allocator, sizeof(*buffer) + capacity);
-        if (buffer == NULL)
-            return NULL;
-        uvh_counter_add(&pool->memory, sizeof(*buffer) + capacity);
-        buffer->pool = pool;
-        buffer->capacity = capacity;
-    }
-    buffer->next = NULL;
-    buffer->used = 0;
-    buffer->refs = 1;
+    struct uvh_buffer *buffer = uvh_alloc(pool->allocator, sizeof(*buffer) + capacity);
+    if (buffer == NULL)
+        return NULL;
+    uvh_counter_add(&pool->memory, sizeof(*buffer) + capacity);
+    *buffer = (struct uvh_buffer){.pool = pool, .capacity = capacity, .refs = 1};
     return buffer;
-}
-
-struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
-{
-    return take(pool, least > pool->capacity ? least : pool->capacity);
 }
 
 struct uvh_buffer *uvh_buffer_take_fitting(struct uvh_buffer_pool *pool, size_t least)
 {
     if (least > pool->capacity / FITTING_PART)
         return uvh_buffer_take(pool, least);
-    return take(pool, (least + FITTING_UNIT - 1) & ~(size_t)(FITTING_UNIT - 1));
+    return uvh_buffer_new(pool, (least + FITTING_UNIT - 1) & ~(size_t)(FITTING_UNIT - 1));
 }
 
-void uvh_buffer_unref(struct uvh_buffer *buffer)
+void uvh_buffer_recycle(struct uvh_buffer *buffer)
 {
-    assert(buffer->refs > 0);
-    if (--buffer->refs > 0)
-        return;
     struct uvh_buffer_pool *pool = buffer->pool;
     if (pool->free_count >= UVH_BUFFER_KEPT || buffer->capacity != pool->capacity) {
         free_buffer(pool, buffer);

@@ -11,6 +11,7 @@
 
 #include <uvhttp/types.h>
 
+#include "base/compiler.h"
 #include "base/counter.h"
 
 enum { UVH_BUFFER_KEPT = 16 }; /* free buffers a pool keeps; the rest goes back to the allocator */
@@ -37,7 +38,19 @@ void uvh_buffer_pool_release(struct uvh_buffer_pool *pool);
 
 /* An empty buffer with one reference, or NULL when memory ran out. It has the pool's capacity, or `least` bytes if that is more; such
  * a large one is not recycled. */
-struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least);
+struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity);
+static inline struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
+{
+    struct uvh_buffer *buffer = pool->free;
+    if (UVH_UNLIKELY(buffer == NULL || least > pool->capacity))
+        return uvh_buffer_new(pool, least > pool->capacity ? least : pool->capacity);
+    pool->free = buffer->next;
+    pool->free_count--;
+    UVH_UNPOISON(buffer->data, buffer->capacity);
+    buffer->used = 0;
+    buffer->refs = 1;
+    return buffer;
+}
 
 /* The same for bytes that stay for long: when they are few, a buffer that is not much larger, and is not recycled. */
 struct uvh_buffer *uvh_buffer_take_fitting(struct uvh_buffer_pool *pool, size_t least);
@@ -48,6 +61,12 @@ static inline void uvh_buffer_ref(struct uvh_buffer *buffer)
 }
 
 /* Drops one reference; the last one recycles the buffer. */
-void uvh_buffer_unref(struct uvh_buffer *buffer);
+void uvh_buffer_recycle(struct uvh_buffer *buffer);
+static inline void uvh_buffer_unref(struct uvh_buffer *buffer)
+{
+    assert(buffer->refs > 0);
+    if (--buffer->refs == 0)
+        uvh_buffer_recycle(buffer);
+}
 
 #endif

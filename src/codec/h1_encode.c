@@ -40,23 +40,27 @@ static char *append(char *out, const char *bytes, size_t length)
     return out + length;
 }
 
+static size_t digits_of(uint64_t number)
+{
+    size_t digits = 1;
+    for (uint64_t power = 10; digits < UVH_H1_ENCODE_NUMBER_SIZE && number >= power; power *= 10)
+        digits++;
+    return digits;
+}
+
 size_t uvh_h1_encode_number(char out[UVH_H1_ENCODE_NUMBER_SIZE], uint64_t number)
 {
-    char digits[UVH_H1_ENCODE_NUMBER_SIZE];
-    char *p = digits + sizeof digits;
+    size_t length = digits_of(number);
+    char *p = out + length;
     while (number >= 100) {
         p -= 2;
         memcpy(p, digit_pairs + 2 * (number % 100), 2);
         number /= 100;
     }
-    if (number >= 10) {
-        p -= 2;
-        memcpy(p, digit_pairs + 2 * number, 2);
-    } else {
-        *--p = (char)('0' + number);
-    }
-    size_t length = (size_t)(digits + sizeof digits - p);
-    memcpy(out, p, length);
+    if (number >= 10)
+        memcpy(out, digit_pairs + 2 * number, 2);
+    else
+        *out = (char)('0' + number);
     return length;
 }
 

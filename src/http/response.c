@@ -145,11 +145,6 @@ int uvh_response_own_headers(struct uvhttp_response *response)
     return 0;
 }
 
-bool uvh_response_is_bodiless(int status)
-{
-    return status == 204 || status == 304 || status < 200;
-}
-
 int uvhttp_response_set_status(uvhttp_response_t *response, int status)
 {
     int err = uvh_response_check_open(response);

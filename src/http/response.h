@@ -121,6 +121,9 @@ void uvh_response_forget(struct uvhttp_response *response);
 int uvh_response_own_headers(struct uvhttp_response *response);
 
 /* A status that never has a body (RFC 9110 section 6.4.1). */
-bool uvh_response_is_bodiless(int status);
+static inline bool uvh_response_is_bodiless(int status)
+{
+    return status == 204 || status == 304 || status < 200;
+}
 
 #endif

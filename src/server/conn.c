@@ -103,7 +103,7 @@ static void resume_later(struct uvh_conn *conn)
 static bool waits_for_room(const struct uvh_conn *conn)
 {
     if (conn->stream == NULL)
-        return uvh_conn_pieces_waits_for_room(conn);
+        return conn->exchange != NULL && uvh_conn_pieces_waits_for_room(conn);
     return conn->stream->wants_drain && conn->tx == UVH_TX_IDLE && !conn->close_after;
 }
 
@@ -241,8 +241,7 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
             resume_later(conn);
         return;
     }
-    bool paced = uvh_conn_tx_paced(conn);
-    if (conn->tx == UVH_TX_BODY && paced) {
+    if (conn->tx == UVH_TX_BODY && uvh_conn_tx_paced(conn)) {
         set_timeout(conn, UVH_TIMEOUT_PACE, true);
         watch(conn, UVH_WANT_NOTHING);
         return;
@@ -284,9 +283,11 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         watch(conn, UVH_WANT_READ);
         break;
     }
-    if (waits_for_room(conn) && paced)
+    if (!waits_for_room(conn))
+        return;
+    if (uvh_conn_tx_paced(conn))
         set_timeout(conn, UVH_TIMEOUT_PACE, true);
-    else if (waits_for_room(conn)) /* a piece was refused, and the socket has taken the rest at once */
+    else /* a piece was refused, and the socket has taken the rest at once */
         resume_later(conn);
 }
 

@@ -124,12 +124,10 @@ void uvh_conn_rx_kept(struct uvh_conn *conn);
 void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail);
 
 void uvh_conn_rx_refuse_reason(struct uvh_conn *conn, uvhttp_reason_t reason);
-typedef uvhttp_parse_result_t (*uvh_conn_rx_parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
-                                                      const uvhttp_head_limits_t *limits);
-/* Parses a head or a trailer section, with memory for as many fields as are allowed. */
-uvhttp_parse_result_t uvh_conn_rx_parse(uvh_conn_rx_parse_fn parse, struct uvh_arena *arena,
-                                        uvhttp_head_t *head, const char *data, size_t length,
-                                        const uvhttp_head_limits_t *limits, bool *out_of_memory);
+/* A head or a trailer section was found bad. True when that was for want of places for fields, of which there are now as many as are allowed: it is to be parsed again. The table
+ * that is there from the beginning holds what clients send. */
+bool uvh_conn_rx_larger_table(struct uvh_arena *arena, uvhttp_head_t *head,
+                              const uvhttp_head_limits_t *limits, bool *out_of_memory);
 
 /* conn_body.c: the middleware has let the request pass; of its body `length` bytes are at hand. Both return how many of them are used. */
 size_t uvh_conn_body_start(struct uvh_conn *conn, char *data, size_t length);
@@ -158,6 +156,14 @@ int uvh_conn_upgrade(struct uvh_exchange *base);
 /* conn_protocol.c */
 extern const struct uvh_protocol uvh_conn_protocol;
 
+/* conn_head.c */
+/* Appends the head of the response and leaves room behind it; decides whether the connection goes on. Errors as uvh_conn_tx_reserve. */
+int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind);
+/* Appends an interim response with the fields set so far. */
+int uvh_conn_head_interim(struct uvh_conn *conn, int status);
+/* True when no body may follow the head. */
+bool uvh_conn_head_only(const struct uvh_h1_exchange *exchange);
+
 /* conn_tx.c */
 /* As struct uvh_protocol says. */
 int uvh_conn_tx_respond(struct uvh_exchange *base);
@@ -171,10 +177,6 @@ int uvh_conn_tx_reserve(struct uvh_conn *conn, size_t size);
 /* The socket is full: what waits goes to a buffer that fits if it is little, so that thousands of clients that take nothing do not hold a whole
  * buffer each. Without memory it stays where it is. */
 void uvh_conn_tx_tighten(struct uvh_conn *conn);
-/* Appends the head of the response and leaves room behind it; decides whether the connection goes on. Errors as reserve. */
-int uvh_conn_tx_head(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind);
-/* Appends an interim response with the fields set so far. */
-int uvh_conn_tx_interim(struct uvh_conn *conn, int status);
 /* The response is complete and lies in `out`: finishes the exchange, and sends unless the caller does so at the end of its event. */
 void uvh_conn_tx_complete(struct uvh_conn *conn);
 /* Closes at once, in the middle of a response; what was complete before it is sent. */
@@ -183,8 +185,6 @@ void uvh_conn_tx_abandon(struct uvh_conn *conn);
 uint64_t uvh_conn_tx_allowed(const struct uvh_exchange *base);
 /* More of the response may only leave when time has passed. */
 bool uvh_conn_tx_paced(const struct uvh_conn *conn);
-/* True when no body may follow the head. */
-bool uvh_conn_tx_head_only(const struct uvh_h1_exchange *exchange);
 /* What waits to be sent. */
 uvhttp_slice_t uvh_conn_tx_waiting(const struct uvh_conn *conn);
 /* Counts sent bytes, those of `out` first; the number of the others. */

@@ -167,9 +167,11 @@ static size_t take_trailers(struct uvh_conn *conn, char *data, size_t length)
     struct uvh_h1_exchange *exchange = conn->exchange;
     uvhttp_head_t *trailers = exchange->trailers;
     bool out_of_memory = false;
-    uvhttp_parse_result_t result =
-        uvh_conn_rx_parse(uvhttp_trailers_parse, &exchange->base.arena, trailers, data, length,
-                          &conn->worker->trailer_limits, &out_of_memory);
+    const uvhttp_head_limits_t *limits = &conn->worker->trailer_limits;
+    uvhttp_parse_result_t result = uvhttp_trailers_parse(trailers, data, length, limits);
+    if (result == UVHTTP_PARSE_BAD &&
+        uvh_conn_rx_larger_table(&exchange->base.arena, trailers, limits, &out_of_memory))
+        result = uvhttp_trailers_parse(trailers, data, length, limits);
     if (result == UVHTTP_PARSE_MORE)
         return 0;
     if (out_of_memory) {

@@ -20,7 +20,7 @@ static const uvhttp_slice_t line_end = {"\r\n", 2};
 
 static enum uvh_h1_sends how_to_send(const struct uvh_h1_exchange *exchange)
 {
-    if (uvh_conn_tx_head_only(exchange))
+    if (uvh_conn_head_only(exchange))
         return UVH_H1_SENDS_NOTHING;
     if (exchange->base.response.body.size != UVHTTP_LENGTH_UNKNOWN)
         return UVH_H1_SENDS_LENGTH;
@@ -32,7 +32,7 @@ int uvh_conn_pieces_begin(struct uvh_exchange *base)
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     enum uvh_h1_sends sends = how_to_send(exchange);
     /* To a client of HTTP/1.0 that asks by HEAD the length stays unknown, too. */
-    int err = uvh_conn_tx_head(exchange->conn, sends, 0);
+    int err = uvh_conn_head_put(exchange->conn, sends, 0);
     if (err != 0)
         return err;
     exchange->sends = (unsigned char)sends;
@@ -147,13 +147,13 @@ int uvh_conn_pieces_interim(struct uvh_exchange *base, int status)
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     if (exchange->head.minor_version == 0)
         return 0;
-    int err = uvh_conn_tx_interim(exchange->conn, status);
+    int err = uvh_conn_head_interim(exchange->conn, status);
     return err != 0 ? err : uvh_conn_write_push(exchange->conn);
 }
 
 bool uvh_conn_pieces_waits_for_room(const struct uvh_conn *conn)
 {
-    if (conn->life == UVH_CONN_CLOSED || conn->tx != UVH_TX_IDLE || conn->exchange == NULL)
+    if (conn->life == UVH_CONN_CLOSED || conn->tx != UVH_TX_IDLE)
         return false;
     const struct uvhttp_response *response = &conn->exchange->base.response;
     return response->wants_drain && response->state == UVH_RESPONSE_BEGUN;

@@ -114,23 +114,16 @@ static size_t start_request(struct uvh_conn *conn, char *data, size_t length)
     return undecided || !at_hand ? 0 : (size_t)size;
 }
 
-/* The inline table holds what clients send; a section with more fields is parsed again with a table of the limit's size. */
-uvhttp_parse_result_t uvh_conn_rx_parse(uvh_conn_rx_parse_fn parse, struct uvh_arena *arena,
-                                        uvhttp_head_t *head, const char *data, size_t length,
-                                        const uvhttp_head_limits_t *limits, bool *out_of_memory)
+bool uvh_conn_rx_larger_table(struct uvh_arena *arena, uvhttp_head_t *head,
+                              const uvhttp_head_limits_t *limits, bool *out_of_memory)
 {
-    uvhttp_parse_result_t result = parse(head, data, length, limits);
-    bool table_full = result == UVHTTP_PARSE_BAD && head->reason == UVHTTP_REASON_TOO_MANY_FIELDS &&
-                      head->field_capacity < limits->max_fields;
-    if (!table_full)
-        return result;
+    if (head->reason != UVHTTP_REASON_TOO_MANY_FIELDS || head->field_capacity >= limits->max_fields)
+        return false;
     uvhttp_field_t *fields = uvh_arena_alloc(arena, limits->max_fields * sizeof(*fields));
-    if (fields == NULL) {
-        *out_of_memory = true;
-        return UVHTTP_PARSE_BAD;
-    }
-    uvhttp_head_init(head, fields, (uint16_t)limits->max_fields);
-    return parse(head, data, length, limits);
+    *out_of_memory = fields == NULL;
+    if (fields != NULL)
+        uvhttp_head_init(head, fields, (uint16_t)limits->max_fields);
+    return fields != NULL;
 }
 
 /* Returns the bytes used; 0 when the head is not complete. */
@@ -143,9 +136,11 @@ static size_t take_head(struct uvh_conn *conn, char *data, size_t length)
     }
     bool out_of_memory = false;
     uvhttp_reason_t reason = UVHTTP_REASON_NONE;
-    uvhttp_parse_result_t result =
-        uvh_conn_rx_parse(uvhttp_request_head_parse, &exchange->base.arena, &exchange->head, data, length,
-                          &conn->worker->head_limits, &out_of_memory);
+    const uvhttp_head_limits_t *limits = &conn->worker->head_limits;
+    uvhttp_parse_result_t result = uvhttp_request_head_parse(&exchange->head, data, length, limits);
+    if (UVH_UNLIKELY(result == UVHTTP_PARSE_BAD) &&
+        uvh_conn_rx_larger_table(&exchange->base.arena, &exchange->head, limits, &out_of_memory))
+        result = uvhttp_request_head_parse(&exchange->head, data, length, limits);
     if (result == UVHTTP_PARSE_MORE)
         return 0;
     struct uvhttp_request *request = &exchange->base.request;

@@ -15,16 +15,8 @@
 
 enum { MAX_ALLOW_SIZE = 65536 };
 
-void uvh_exchange_hold(struct uvh_exchange *exchange)
+void uvh_exchange_unheld(struct uvh_exchange *exchange)
 {
-    exchange->holders++;
-}
-
-void uvh_exchange_let_go(struct uvh_exchange *exchange)
-{
-    exchange->holders--;
-    if (!exchange->finished || exchange->holders > 0)
-        return;
     uvh_request_release(&exchange->request);
     if (exchange->holders >
         0) /* what was attached is cleaned up on the thread pool: once more when that is done */
@@ -142,7 +134,8 @@ static int answer_unrouted(struct uvh_exchange *exchange)
     return answer_with_allow(exchange, asks_options ? 204 : 405);
 }
 
-void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
+/* It has not said that all is well. */
+static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, int result)
 {
     uvhttp_response_t *response = &exchange->response;
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
@@ -164,6 +157,12 @@ void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
     bool passing = result == UVHTTP_ENOMEM || stopping;
     if (uvhttp_response_send_status(response, passing ? 503 : 500) != 0)
         exchange->protocol->abandon(exchange);
+}
+
+void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
+{
+    if (UVH_UNLIKELY(result != 0))
+        conclude_otherwise(exchange, result);
 }
 
 /* Goes on with the middleware whose turn it is. True when all have let the request pass. */

@@ -110,8 +110,17 @@ void uvh_exchange_drained(struct uvh_exchange *exchange);
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail);
 
 /* Whoever may outlive an exchange's end on the stack or on the thread pool holds it meanwhile. After letting go it may be gone. */
-void uvh_exchange_hold(struct uvh_exchange *exchange);
-void uvh_exchange_let_go(struct uvh_exchange *exchange);
+static inline void uvh_exchange_hold(struct uvh_exchange *exchange)
+{
+    exchange->holders++;
+}
+void uvh_exchange_unheld(struct uvh_exchange *exchange);
+static inline void uvh_exchange_let_go(struct uvh_exchange *exchange)
+{
+    exchange->holders--;
+    if (exchange->finished && exchange->holders == 0)
+        uvh_exchange_unheld(exchange);
+}
 
 /* By the protocol: the connection is gone, and so are its exchanges. `data` may be NULL. */
 void uvh_exchange_release_connection_data(const uvhttp_allocator_t *allocator,

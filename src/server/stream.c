@@ -180,7 +180,7 @@ int uvh_conn_upgrade(struct uvh_exchange *base)
     struct uvhttp_stream *stream = base->response.stream;
     if (!exchange->request_complete)
         return UVHTTP_EINVAL;
-    int err = uvh_conn_tx_head(conn, UVH_H1_SENDS_NOTHING, 0);
+    int err = uvh_conn_head_put(conn, UVH_H1_SENDS_NOTHING, 0);
     if (err != 0)
         return err;
     stream->conn = conn;

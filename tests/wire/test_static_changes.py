@@ -216,11 +216,13 @@ def test_a_folder_swapped_for_a_link_never_shows_the_outside(place, serve):
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    for _ in range(1500):
+    for swaps in range(1, 100_001):
         os.rename(inside, spare)
         os.rename(outside, inside)
         os.rename(inside, outside)
         os.rename(spare, inside)
+        if swaps >= 1500 and (200, b"inside") in bodies:  # a busy machine may let few readers in between
+            break
     stop.set()
     for reader in readers:
         reader.join()

@@ -1,0 +1,162 @@
+/* Heads out: the response's fields, with those that are ours, as bytes behind what is collected; and what the head says of the connection. */
+#include "server/conn.h"
+
+#include <string.h>
+
+#include "codec/field.h"
+#include "codec/h1_encode.h"
+#include "server/server.h"
+
+enum {
+    FIXED_HEAD_SIZE = 256
+}; /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
+
+static size_t fields_size(const struct uvhttp_response *response)
+{
+    size_t size = response->content_type.base == NULL ? 0 : response->content_type.length + 18;
+    for (uint16_t i = 0; i < response->headers.count; i++)
+        size += response->headers.items[i].name.length + response->headers.items[i].value.length +
+                UVH_H1_ENCODE_FIELD_EXTRA;
+    return size + (response->prepared == NULL ? 0 : response->prepared->lines.length);
+}
+
+static char *put(char *out, const char *bytes, size_t length)
+{
+    memcpy(out, bytes, length);
+    return out + length;
+}
+
+#define PUT(out, literal) put((out), (literal), sizeof(literal) - 1)
+
+static char *put_fields(char *out, const struct uvhttp_response *response)
+{
+    static const uvhttp_slice_t content_type = {"Content-Type", 12};
+    if (response->content_type.base != NULL) {
+        out = PUT(out, "Content-Type: ");
+        out = put(out, response->content_type.base, response->content_type.length);
+        out = PUT(out, "\r\n");
+    }
+    bool typed = response->content_type.base != NULL ||
+                 (response->prepared != NULL && response->prepared->has_content_type);
+    for (uint16_t i = 0; i < response->headers.count; i++) {
+        const struct uvh_header *header = &response->headers.items[i];
+        if (typed && uvh_field_name_equal(header->name, content_type))
+            continue;
+        out = put(out, header->name.base, header->name.length);
+        out = PUT(out, ": ");
+        out = put(out, header->value.base, header->value.length);
+        out = PUT(out, "\r\n");
+    }
+    if (response->prepared != NULL && response->prepared->lines.length > 0)
+        out = put(out, response->prepared->lines.data, response->prepared->lines.length);
+    return out;
+}
+
+static bool says_upgrade(const struct uvhttp_response *response)
+{
+    static const uvhttp_slice_t upgrade = {"Upgrade", 7};
+    if (response->prepared != NULL && response->prepared->has_upgrade)
+        return true;
+    for (uint16_t i = 0; i < response->headers.count; i++) {
+        if (uvh_field_name_equal(response->headers.items[i].name, upgrade))
+            return true;
+    }
+    return false;
+}
+
+/* Writes the head; the room was reserved. */
+static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends, bool keep_alive)
+{
+    struct uvhttp_response *response = &exchange->base.response;
+    out += uvh_h1_encode_status_line(out, FIXED_HEAD_SIZE, response->status, "");
+    out = put(out, uvh_worker_date_line(exchange->base.worker), UVH_DATE_LINE_SIZE);
+    out = put_fields(out, response);
+    /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known here. */
+    if (sends == UVH_H1_SENDS_CHUNKS) {
+        out = PUT(out, "Transfer-Encoding: chunked\r\n");
+    } else if (!uvh_response_is_bodiless(response->status) && response->body.size != UVHTTP_LENGTH_UNKNOWN) {
+        out = PUT(out, "Content-Length: ");
+        out += uvh_h1_encode_number(out, response->body.size);
+        out = PUT(out, "\r\n");
+    }
+    bool old_client = exchange->base.request.head->minor_version == 0; /* for whom closing is the usual */
+    bool upgrade = says_upgrade(response); /* RFC 9110 section 7.8: Connection names it */
+    if (upgrade || !keep_alive || old_client)
+        out = PUT(out, "Connection: ");
+    if (upgrade)
+        out = !keep_alive || old_client ? PUT(out, "Upgrade, ") : PUT(out, "Upgrade\r\n");
+    if (!keep_alive)
+        out = PUT(out, "close\r\n");
+    else if (old_client)
+        out = PUT(out, "keep-alive\r\n");
+    return PUT(out, "\r\n");
+}
+
+static void count_response(struct uvh_worker *worker, int status)
+{
+    struct uvh_counters *counters = &worker->counters;
+    if (status < 200)
+        uvh_counter_add(&counters->responses_1xx, 1);
+    else if (status < 300)
+        uvh_counter_add(&counters->responses_2xx, 1);
+    else if (status < 400)
+        uvh_counter_add(&counters->responses_3xx, 1);
+    else if (status < 500)
+        uvh_counter_add(&counters->responses_4xx, 1);
+    else
+        uvh_counter_add(&counters->responses_5xx, 1);
+}
+
+static bool may_keep_alive(const struct uvh_conn *conn, const struct uvh_h1_exchange *exchange)
+{
+    size_t most = conn->worker->server->config.max_requests_per_connection;
+    /* Pieces may go out while others come in. Should the answer be over first, the connection ends all the same. */
+    bool both_ways =
+        exchange->base.response.body.source == UVH_BODY_PIECES && uvh_exchange_streams_body(&exchange->base);
+    bool complete = exchange->request_complete || both_ways;
+    return complete && exchange->base.request.framing.keep_alive && !exchange->base.response.close_after &&
+           !conn->worker->draining && (most == 0 || conn->requests < most);
+}
+
+int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind)
+{
+    struct uvh_h1_exchange *exchange = conn->exchange;
+    const struct uvhttp_response *response = &exchange->base.response;
+    int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
+    if (err != 0)
+        return err;
+    bool keep_alive = (may_keep_alive(conn, exchange) && sends != UVH_H1_SENDS_TO_END) ||
+                      response->body.source == UVH_BODY_STREAM;
+    if (!keep_alive)
+        conn->close_after = true;
+    /* A client that did not ask to close may be sending its next request just now. */
+    if (!keep_alive && (!exchange->request_complete || exchange->base.request.framing.keep_alive))
+        conn->unread = true;
+    char *begin = conn->out.buffer->data + conn->out.end;
+    size_t size = (size_t)(put_head(begin, exchange, sends, keep_alive) - begin);
+    conn->out.end += (uint32_t)size;
+    exchange->base.sent += size;
+    count_response(conn->worker, response->status);
+    return 0;
+}
+
+int uvh_conn_head_interim(struct uvh_conn *conn, int status)
+{
+    const struct uvhttp_response *response = &conn->exchange->base.response;
+    int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response));
+    if (err != 0)
+        return err;
+    char *begin = conn->out.buffer->data + conn->out.end;
+    char *out = begin + uvh_h1_encode_status_line(begin, FIXED_HEAD_SIZE, status, "");
+    out = put_fields(out, response);
+    out = PUT(out, "\r\n");
+    conn->out.end += (uint32_t)(out - begin);
+    uvh_counter_add(&conn->worker->counters.responses_1xx, 1);
+    return 0;
+}
+
+bool uvh_conn_head_only(const struct uvh_h1_exchange *exchange)
+{
+    int status = exchange->base.response.status;
+    return exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(status) || status == 205;
+}
