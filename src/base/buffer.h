@@ -36,9 +36,12 @@ struct uvh_buffer_pool {
 void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity);
 void uvh_buffer_pool_release(struct uvh_buffer_pool *pool);
 
+/* For uvh_buffer_take and uvh_buffer_unref: what they do less often. */
+struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity);
+void uvh_buffer_recycle(struct uvh_buffer *buffer);
+
 /* An empty buffer with one reference, or NULL when memory ran out. It has the pool's capacity, or `least` bytes if that is more; such
  * a large one is not recycled. */
-struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity);
 static inline struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
 {
     struct uvh_buffer *buffer = pool->free;
@@ -61,7 +64,6 @@ static inline void uvh_buffer_ref(struct uvh_buffer *buffer)
 }
 
 /* Drops one reference; the last one recycles the buffer. */
-void uvh_buffer_recycle(struct uvh_buffer *buffer);
 static inline void uvh_buffer_unref(struct uvh_buffer *buffer)
 {
     assert(buffer->refs > 0);

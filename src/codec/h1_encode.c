@@ -43,6 +43,7 @@ static char *append(char *out, const char *bytes, size_t length)
 static size_t digits_of(uint64_t number)
 {
     size_t digits = 1;
+    /* The power behind the last would be too large for its type. */
     for (uint64_t power = 10; digits < UVH_H1_ENCODE_NUMBER_SIZE && number >= power; power *= 10)
         digits++;
     return digits;

@@ -3,7 +3,7 @@
  * Every function writes at `out` at most `room` bytes and returns how many it wrote, or 0 when they do not
  * fit; then nothing was written. Nothing is terminated by NUL. Names and values are taken as they are:
  * check what comes from a user with uvh_field_name_valid and uvh_field_value_valid first. Called by
- * server/conn_head.c and by writer.c, which checks. */
+ * server/conn_head.c, server/conn_pieces.c and by writer.c, which checks. */
 #ifndef UVH_CODEC_H1_ENCODE_H
 #define UVH_CODEC_H1_ENCODE_H
 

@@ -124,8 +124,8 @@ void uvh_conn_rx_kept(struct uvh_conn *conn);
 void uvh_conn_rx_refuse(struct uvh_conn *conn, int status, const char *detail);
 
 void uvh_conn_rx_refuse_reason(struct uvh_conn *conn, uvhttp_reason_t reason);
-/* A head or a trailer section was found bad. True when that was for want of places for fields, of which there are now as many as are allowed: it is to be parsed again. The table
- * that is there from the beginning holds what clients send. */
+/* A head or a trailer section was found bad. True when that was for want of places for fields, of which there are now as many as are allowed: it is to be parsed again; false with
+ * `*out_of_memory` set when there was no memory for them. The table that is there from the beginning holds what clients send. */
 bool uvh_conn_rx_larger_table(struct uvh_arena *arena, uvhttp_head_t *head,
                               const uvhttp_head_limits_t *limits, bool *out_of_memory);
 
@@ -147,7 +147,7 @@ size_t uvh_conn_pieces_pending(const struct uvh_exchange *base);
 void uvh_conn_pieces_await_room(struct uvh_exchange *base);
 int uvh_conn_pieces_end(struct uvh_exchange *base);
 int uvh_conn_pieces_interim(struct uvh_exchange *base, int status);
-/* True when everything was sent and somebody waits for that to send more. */
+/* True when everything was sent and somebody waits for that to send more. There is an exchange. */
 bool uvh_conn_pieces_waits_for_room(const struct uvh_conn *conn);
 
 /* stream.c: hands the connection over, as struct uvh_protocol says. */

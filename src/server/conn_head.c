@@ -7,9 +7,8 @@
 #include "codec/h1_encode.h"
 #include "server/server.h"
 
-enum {
-    FIXED_HEAD_SIZE = 256
-}; /* status line, Date, Content-Length, Connection, empty line: 160 bytes at most */
+/* Status line, Date, Content-Length, Connection, empty line: 160 bytes at most. */
+enum { FIXED_HEAD_SIZE = 256 };
 
 static size_t fields_size(const struct uvhttp_response *response)
 {

@@ -1,4 +1,4 @@
-/* Bytes out: responses become heads and bodies in one buffer, and leave with as few system calls as possible.
+/* Bytes out: bodies follow their heads (conn_head.c) in one buffer, and leave with as few system calls as possible.
  *
  * While a receive event is worked on (`corked`) small answers are collected and leave together. A body that is not copied beside its head
  * is sent straight from where it lies, by the same call as what was collected before it, or by sendfile. What the socket does
@@ -343,12 +343,14 @@ int uvh_conn_tx_flush(struct uvh_conn *conn)
         return 0;
     /* Answers that were collected, and as good as always the socket takes them. */
     uvhttp_slice_t waiting = uvh_conn_tx_waiting(conn);
-    ssize_t count = uvh_socket_send(conn->watch.socket, &waiting, 1, false);
-    if (UVH_UNLIKELY(count < 0))
-        return after_sending(conn, count == -EAGAIN ? SENT_SOME : BROKEN);
-    uvh_conn_tx_sent(conn, (size_t)count);
-    if (UVH_UNLIKELY((size_t)count < waiting.length))
-        return after_sending(conn, SENT_SOME);
+    if (UVH_LIKELY(waiting.length > 0)) {
+        ssize_t count = uvh_socket_send(conn->watch.socket, &waiting, 1, false);
+        if (UVH_UNLIKELY(count < 0))
+            return after_sending(conn, count == -EAGAIN ? SENT_SOME : BROKEN);
+        uvh_conn_tx_sent(conn, (size_t)count);
+        if (UVH_UNLIKELY((size_t)count < waiting.length))
+            return after_sending(conn, SENT_SOME);
+    }
     drop_out(conn);
     return 0;
 }

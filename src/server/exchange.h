@@ -114,7 +114,8 @@ static inline void uvh_exchange_hold(struct uvh_exchange *exchange)
 {
     exchange->holders++;
 }
-void uvh_exchange_unheld(struct uvh_exchange *exchange);
+void uvh_exchange_unheld(
+    struct uvh_exchange *exchange); /* for the next function: it is over, and nobody holds it */
 static inline void uvh_exchange_let_go(struct uvh_exchange *exchange)
 {
     exchange->holders--;

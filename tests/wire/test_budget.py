@@ -111,6 +111,19 @@ def test_answer_larger_than_a_buffer_costs_one_write_while_the_socket_has_room(t
     assert reads == ROUNDS and writes < ROUNDS * 1.2 and set(others) <= {"epoll_ctl"}
 
 
+@pytest.mark.parametrize("piece, writes", [(3000, 1), (5000, 5)])
+def test_a_piece_costs_at_most_one_write(traced, piece, writes):
+    """Small ones leave together, larger ones with what is collected before them; what ends the body follows the last."""
+    target = f"/pieces-out?size={4 * piece}&piece={piece}"
+
+    def answers(connection):
+        for _ in range(ROUNDS):
+            assert len(connection.ask("GET", target).body) == 4 * piece
+
+    reads, sent, _ = count_calls(traced, answers, target)  # the handler may allocate
+    assert reads == ROUNDS and sent <= writes * ROUNDS
+
+
 def heap_calls(connection):
     stats = json.loads(connection.ask("GET", "/stats").body)
     return stats["heap_calls"] + stats["libuv_calls"]
