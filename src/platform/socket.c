@@ -266,7 +266,7 @@ ssize_t uvh_socket_send(int socket, const uvhttp_slice_t *areas, size_t count, b
 {
     int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
     for (;;) {
-        /* One alone is a little cheaper so. */
+        /* sendto is a little cheaper than sendmsg. */
         ssize_t sent = UVH_LIKELY(count == 1) ? send_bytes(socket, areas[0], flags)
                                               : send_areas(socket, areas, count, flags);
         if (UVH_LIKELY(sent >= 0))

@@ -114,8 +114,8 @@ static inline void uvh_exchange_hold(struct uvh_exchange *exchange)
 {
     exchange->holders++;
 }
-void uvh_exchange_unheld(
-    struct uvh_exchange *exchange); /* for the next function: it is over, and nobody holds it */
+/* For the next function: the exchange is over, and nobody holds it. */
+void uvh_exchange_unheld(struct uvh_exchange *exchange);
 static inline void uvh_exchange_let_go(struct uvh_exchange *exchange)
 {
     exchange->holders--;
