@@ -257,6 +257,12 @@ UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *n
 UVHTTP_EXPORT int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from,
                                           const char *except);
 
+/* Promises that these bytes do not change as long as `prepared` lives, and go with its fields. They are not copied. A response 200 to a GET that sends exactly them
+ * with `prepared` and without other fields may then be kept whole while it is asked for often, and leave by one sendfile, without being copied for each
+ * client (config->standing_memory; Linux 6.5 and later; for bodies of 4 to 60 KiB). Clients get the same bytes either way. A second call replaces
+ * the first; `data` NULL takes it back. Thread: as uvhttp_prepared_add. */
+UVHTTP_EXPORT void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, size_t size);
+
 /* Sends these fields with the response, after those set one by one. They are copied when the response is sent, so
  * `prepared` has to live until the send function returns. One set per response: a second call replaces the first. A
  * Content-Type among them wins over those set or given otherwise. */

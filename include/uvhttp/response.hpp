@@ -95,6 +95,12 @@ public:
         const int error = prepared_ ? detail::errorOf(name, value) : int{UVHTTP_ENOMEM};
         return error != 0 ? error : uvhttp_prepared_add(prepared_.get(), name.c_str(), value.c_str());
     }
+    /* As uvhttp_prepared_set_body: the bytes stay the caller's, live and do not change as long as this object lives. */
+    void setBody(std::string_view body) noexcept
+    {
+        if (prepared_)
+            uvhttp_prepared_set_body(prepared_.get(), body.data(), body.size());
+    }
     const uvhttp_prepared_t *native() const noexcept { return prepared_.get(); }
 
 private:

@@ -353,7 +353,22 @@ uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
     uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
     prepared->has_content_type = false;
     prepared->has_upgrade = false;
+    prepared->id = 0;
+    prepared->body = (uvhttp_slice_t){NULL, 0};
     return prepared;
+}
+
+/* Another one for each state, so that what was kept of an earlier one is not found any more. */
+static uint64_t next_id(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, size_t size)
+{
+    prepared->body = (uvhttp_slice_t){data, size};
+    prepared->id = data == NULL ? 0 : next_id();
 }
 
 void uvhttp_prepared_free(uvhttp_prepared_t *prepared)
@@ -373,6 +388,8 @@ static void note_prepared(uvhttp_prepared_t *prepared, uvhttp_slice_t name)
         prepared->has_content_type = true;
     if (field == UVHTTP_FIELD_UPGRADE)
         prepared->has_upgrade = true;
+    if (prepared->id != 0)
+        prepared->id = next_id();
 }
 
 int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value)

@@ -106,6 +106,8 @@ struct uvhttp_prepared {
     struct uvh_bytes lines; /* "Name: value\r\n" each */
     bool has_content_type;  /* which then wins over all others */
     bool has_upgrade;       /* which Connection then names */
+    uint64_t id;            /* of these fields with `body`, never given twice; 0: they are of no one body */
+    uvhttp_slice_t body;    /* what uvhttp_prepared_set_body has promised */
 };
 
 /* Runs the release callbacks of the body and of its filters if they have not run yet. */

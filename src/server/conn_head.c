@@ -91,23 +91,9 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
     return PUT(out, "\r\n");
 }
 
-static void count_response(struct uvh_worker *worker, int status)
+bool uvh_conn_head_keeps_alive(const struct uvh_h1_exchange *exchange)
 {
-    struct uvh_counters *counters = &worker->counters;
-    if (status < 200)
-        uvh_counter_add(&counters->responses_1xx, 1);
-    else if (status < 300)
-        uvh_counter_add(&counters->responses_2xx, 1);
-    else if (status < 400)
-        uvh_counter_add(&counters->responses_3xx, 1);
-    else if (status < 500)
-        uvh_counter_add(&counters->responses_4xx, 1);
-    else
-        uvh_counter_add(&counters->responses_5xx, 1);
-}
-
-static bool may_keep_alive(const struct uvh_conn *conn, const struct uvh_h1_exchange *exchange)
-{
+    const struct uvh_conn *conn = exchange->conn;
     size_t most = conn->worker->server->config.max_requests_per_connection;
     /* Pieces may go out while others come in. Should the answer be over first, the connection ends all the same. */
     bool both_ways =
@@ -124,7 +110,7 @@ int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t roo
     int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
     if (err != 0)
         return err;
-    bool keep_alive = (may_keep_alive(conn, exchange) && sends != UVH_H1_SENDS_TO_END) ||
+    bool keep_alive = (uvh_conn_head_keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) ||
                       response->body.source == UVH_BODY_STREAM;
     if (!keep_alive)
         conn->close_after = true;
@@ -135,7 +121,7 @@ int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t roo
     size_t size = (size_t)(put_head(begin, exchange, sends, keep_alive) - begin);
     conn->out.end += (uint32_t)size;
     exchange->base.sent += size;
-    count_response(conn->worker, response->status);
+    uvh_counters_response(&conn->worker->counters, response->status);
     return 0;
 }
 

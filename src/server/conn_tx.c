@@ -136,37 +136,75 @@ void uvh_conn_tx_abandon(struct uvh_conn *conn)
     uvh_conn_close(conn);
 }
 
+/* The body is sent from where it lies, behind what is collected. */
+static void begin_body(struct uvh_conn *conn)
+{
+    stop_body(conn);
+    conn->tx = UVH_TX_BODY;
+    if (uvh_conn_tx_flush(conn) != 0 || conn->corked)
+        return;
+    uvh_conn_close_if_done(conn);
+    uvh_conn_settle(conn, true);
+}
+
+static void go_on_standing(struct uvh_conn *conn, enum uvh_conn_standing result)
+{
+    switch (result) {
+    case UVH_STANDING_SENT:
+        uvh_conn_tx_complete(conn);
+        break;
+    case UVH_STANDING_BEGUN:
+        begin_body(conn);
+        break;
+    case UVH_STANDING_BROKEN:
+        uvh_conn_close(conn);
+        break;
+    }
+}
+
+/* A response whose body is not copied beside its head, and is not empty. */
+static int respond_in_place(struct uvh_h1_exchange *exchange)
+{
+    struct uvh_conn *conn = exchange->conn;
+    const struct uvh_body *body = &exchange->base.response.body;
+    struct uvh_standing_answer *standing = uvh_conn_standing_ask(exchange);
+    if (standing != NULL && standing->size > 0) {
+        go_on_standing(conn, uvh_conn_standing_send(exchange, standing));
+        return 0;
+    }
+    int err = uvh_conn_head_put(conn, UVH_H1_SENDS_LENGTH, 0);
+    if (err != 0)
+        return err;
+    if (standing != NULL && uvh_standing_wants(standing))
+        uvh_standing_keep(&conn->worker->standing, standing, uvh_conn_tx_waiting(conn),
+                          (uvhttp_slice_t){body->base, (size_t)body->size});
+    if (body->parts != NULL)
+        uvh_conn_parts_next(conn);
+    if (body->source == UVH_BODY_FILE)
+        uvh_file_share_begin(&conn->worker->file_share, body->size);
+    begin_body(conn);
+    return 0;
+}
+
 int uvh_conn_tx_respond(struct uvh_exchange *base)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
     struct uvh_conn *conn = exchange->conn;
     const struct uvh_body *body = &base->response.body;
     bool head_only = uvh_conn_head_only(exchange);
-    bool copied = !head_only && body->source == UVH_BODY_MEMORY && body->size <= COPIED_BODY &&
-                  base->response.pace == NULL;
+    bool copied = body->source == UVH_BODY_MEMORY && body->size <= COPIED_BODY && base->response.pace == NULL;
+    if (!head_only && !copied && body->size > 0)
+        return respond_in_place(exchange);
     enum uvh_h1_sends sends = head_only ? UVH_H1_SENDS_NOTHING : UVH_H1_SENDS_LENGTH;
-    int err = uvh_conn_head_put(conn, sends, copied ? (size_t)body->size : 0);
+    int err = uvh_conn_head_put(conn, sends, head_only ? 0 : (size_t)body->size);
     if (err != 0)
         return err;
-    if (copied && body->size > 0) {
+    if (!head_only && body->size > 0) {
         memcpy(conn->out.buffer->data + conn->out.end, body->base, (size_t)body->size);
         conn->out.end += (uint32_t)body->size;
         base->sent += body->size;
     }
-    if (UVH_UNLIKELY(body->parts != NULL) && !head_only)
-        uvh_conn_parts_next(conn);
-    if (copied || head_only || body->size == 0) {
-        uvh_conn_tx_complete(conn);
-        return 0;
-    }
-    if (body->source == UVH_BODY_FILE)
-        uvh_file_share_begin(&conn->worker->file_share, body->size);
-    stop_body(conn);
-    conn->tx = UVH_TX_BODY;
-    if (uvh_conn_tx_flush(conn) != 0 || conn->corked)
-        return 0;
-    uvh_conn_close_if_done(conn);
-    uvh_conn_settle(conn, true);
+    uvh_conn_tx_complete(conn);
     return 0;
 }
 

@@ -30,4 +30,19 @@ struct uvh_counters {
 #undef UVH_COUNTER_FIELD
 };
 
+/* A response of that status has begun. */
+static inline void uvh_counters_response(struct uvh_counters *counters, int status)
+{
+    if (status < 200)
+        uvh_counter_add(&counters->responses_1xx, 1);
+    else if (status < 300)
+        uvh_counter_add(&counters->responses_2xx, 1);
+    else if (status < 400)
+        uvh_counter_add(&counters->responses_3xx, 1);
+    else if (status < 500)
+        uvh_counter_add(&counters->responses_4xx, 1);
+    else
+        uvh_counter_add(&counters->responses_5xx, 1);
+}
+
 #endif

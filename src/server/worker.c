@@ -40,6 +40,7 @@ static void on_tick(uv_timer_t *tick)
     struct uvh_list *listeners = &worker->listeners;
     for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
         uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
+    uvh_standing_expire(&worker->standing, worker->connection_count == 0 ? UINT64_MAX : now);
     if (worker->connection_count == 0)
         uv_timer_stop(tick);
 }
@@ -276,6 +277,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);
+    uvh_standing_init(&worker->standing, server->allocator, config->standing_memory);
     worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
                                                  .max_target = (uint32_t)config->max_target_size,
                                                  .max_fields = (uint32_t)config->max_header_count};
@@ -295,6 +297,7 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_buffer_pool_release(&worker->buffers);
     uvh_arena_pool_release(&worker->arenas);
     uvh_slab_release(&worker->connections);
+    uvh_standing_release(&worker->standing);
     uvh_inbox_release(&worker->inbox);
     uvh_free(worker->server->allocator, worker->timeouts);
     uvh_free(worker->server->allocator, worker->timers);

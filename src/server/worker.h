@@ -18,6 +18,7 @@
 #include "net/timeouts.h"
 #include "server/counters.h"
 #include "server/file_share.h"
+#include "server/standing.h"
 #include "server/steering.h"
 #include "server/watch.h"
 
@@ -71,6 +72,7 @@ struct uvh_worker {
     struct uvh_counters counters;
     struct uvh_watch watch;
     struct uvh_file_share file_share;
+    struct uvh_standing standing;
     struct uvh_list listeners;
     struct uvh_list streams; /* connections that were upgraded */
     bool blocking_full;      /* no more handlers that block fit, and it has been logged */

@@ -965,6 +965,7 @@ static void test_modules(void **)
     uvhttp::Files files({.root = UVHTTP_TESTS_DIR "/../examples/site"});
     uvhttp::Prepared prepared;
     assert_true(prepared.add("X-Prepared", "yes") == 0);
+    prepared.setBody("set");
     assert_true(files.prewarm("/style.css") == 0);
     Stage stage;
     stage.server->group("/limited").use(limit).use(size).any("/", [](Response res) {

@@ -189,6 +189,35 @@ static void running_out_of_memory_changes_nothing(void **state)
     assert_string_equal(fields(), "X-A=2;");
 }
 
+/* What is kept of an answer is found by its id, so another state has another one. */
+static void prepared_fields_of_a_body_have_an_id_for_each_state(void **state)
+{
+    (void)state;
+    static const char body[] = "body";
+    uvhttp_prepared_t *one = uvhttp_prepared_new(&heap.allocator), *two = uvhttp_prepared_new(NULL);
+    assert_true(one != NULL && two != NULL);
+    assert_int_equal(uvhttp_prepared_add(one, "X-A", "1"), 0);
+    assert_int_equal(one->id, 0);
+    uvhttp_prepared_set_body(one, body, 4);
+    uvhttp_prepared_set_body(two, body, 4);
+    assert_ptr_equal(one->body.base, body);
+    assert_int_equal(one->body.length, 4);
+    uint64_t first = one->id;
+    assert_true(first != 0 && two->id != 0 && first != two->id);
+    assert_int_equal(uvhttp_prepared_add(one, "X-B", "1"), 0);
+    uint64_t second = one->id;
+    assert_true(second != 0 && second != first && second != two->id);
+    assert_int_equal(uvhttp_prepared_add_all(one, two, NULL), 0); /* nothing to add */
+    assert_int_equal(one->id, second);
+    assert_int_equal(uvhttp_prepared_add_all(two, one, NULL), 0);
+    assert_true(two->id != 0 && two->id != second);
+    uvhttp_prepared_set_body(one, NULL, 0);
+    assert_int_equal(one->id, 0);
+    assert_null(one->body.base);
+    uvhttp_prepared_free(one);
+    uvhttp_prepared_free(two);
+}
+
 static void prepared_fields_are_encoded_once(void **state)
 {
     (void)state;
@@ -402,6 +431,7 @@ int main(void)
         TEST(nothing_can_be_set_once_it_is_sent_or_the_client_has_gone),
         TEST(a_thousand_fields_fit_and_then_it_is_enough),
         TEST(running_out_of_memory_changes_nothing),
+        TEST(prepared_fields_of_a_body_have_an_id_for_each_state),
         TEST(prepared_fields_are_encoded_once),
         TEST(prepared_fields_are_taken_over_but_for_one_name),
         TEST(fields_are_found_among_prepared_ones_too),

@@ -256,3 +256,46 @@ def test_prewarm_says_what_is_wrong(place, words, message):
     write(place, "file", b"x")
     done = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--prewarm", words)
     assert (done.returncode, done.stderr) == (1, "uvhttp: --prewarm: " + message.format(os.path.realpath(place)) + "\n")
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_path):
+    """From memory, head and all; with --standing-memory 0 it is copied for each client. What clients get is the same."""
+    content = raw.pattern(10 * KIB)
+    write(place, "often", content)
+    answers = {}
+    for memory in ("8M", "0"):
+        trace = tmp_path / f"trace-{memory}"
+        server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", "--revalidate-ms", HOUR, "--standing-memory", memory,
+                         environment={"ASAN_OPTIONS": "detect_leaks=0"}, wrapper=("strace", "-f", "-e", "trace=sendfile,sendmsg,memfd_create", "-o", str(trace)))
+        with server.connect() as connection:
+            answers[memory] = [connection.ask("GET", "/often") for _ in range(200)]
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
+        os.kill(int(children), 15)
+        assert server.wait() == 0
+        calls = trace.read_text()
+        whole = calls.count("sendfile(")
+        if memory == "0" or "memfd_create(" not in calls:  # or Linux before 6.5
+            assert (whole, calls.count("memfd_create(")) == (0, 0)
+        else:
+            assert whole + calls.count("sendmsg(") < 200 * 1.2 and whole > 100
+    for one, other in zip(answers["8M"], answers["0"]):
+        assert one.body == other.body == content
+        assert [field for field in one.fields if field[0] != "Date"] == [field for field in other.fields if field[0] != "Date"]
+
+
+def test_a_file_that_changes_while_it_is_asked_for_often(place, serve):
+    """Head and body are always of one state, and the next one is seen at once when the system tells of it."""
+    server = serve("--watch")
+    with server.connect() as connection:
+        for version in range(20):
+            content = raw.pattern(9 * KIB + version, version)
+            replace(place, "often", content)
+            eventually(lambda: connection.ask("GET", "/often").body == content, "the new state is served")
+            tags = set()
+            for _ in range(30):
+                response = connection.ask("GET", "/often")
+                assert response.body == content
+                tags.add(response.get("ETag"))
+            assert len(tags) == 1
+            assert connection.ask("GET", "/often", f"If-None-Match: {tags.pop()}").status == 304

@@ -272,6 +272,7 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(blocking_threads),
                    NUMBER(blocking_queue),
                    NUMBER(write_backlog),
+                   NUMBER(standing_memory),
                    NUMBER(buffer_size)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
