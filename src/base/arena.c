@@ -10,14 +10,9 @@
 
 enum { ALIGNMENT = alignof(max_align_t) };
 
-static size_t align_up(size_t size)
-{
-    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-}
-
 static size_t header_size(void)
 {
-    return align_up(sizeof(struct uvh_arena_block));
+    return uvh_arena_align(sizeof(struct uvh_arena_block));
 }
 
 static UVH_NEVER_INLINE struct uvh_arena_block *new_block(struct uvh_arena_pool *pool, size_t size)
@@ -30,15 +25,14 @@ static UVH_NEVER_INLINE struct uvh_arena_block *new_block(struct uvh_arena_pool 
     return block;
 }
 
-static inline struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t size)
+struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool)
 {
-    struct uvh_arena_block *block = pool->free;
-    if (UVH_UNLIKELY(size != UVH_ARENA_BLOCK_SIZE || block == NULL))
-        return new_block(pool, size);
-    UVH_UNPOISON(block, UVH_ARENA_BLOCK_SIZE);
-    pool->free = block->next;
-    pool->free_count--;
-    return block;
+    return new_block(pool, UVH_ARENA_BLOCK_SIZE);
+}
+
+static struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t size)
+{
+    return size == UVH_ARENA_BLOCK_SIZE ? uvh_arena_take_block(pool) : new_block(pool, size);
 }
 
 static void free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
@@ -85,23 +79,10 @@ void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *
 void uvh_arena_pool_release(struct uvh_arena_pool *pool)
 {
     while (pool->free != NULL)
-        free_block(pool, take_block(pool, UVH_ARENA_BLOCK_SIZE));
+        free_block(pool, uvh_arena_take_block(pool));
 }
 
-void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)
-{
-    assert(size <= UVH_ARENA_BLOCK_SIZE / 2);
-    struct uvh_arena_block *block = take_block(pool, UVH_ARENA_BLOCK_SIZE);
-    if (block == NULL)
-        return NULL;
-    char *first = (char *)block + header_size();
-    block->next = NULL;
-    *arena = (struct uvh_arena){
-        .pool = pool, .blocks = block, .next = first + align_up(size), .end = (char *)block + block->size};
-    return first;
-}
-
-void uvh_arena_release(struct uvh_arena *arena)
+void uvh_arena_release_all(struct uvh_arena *arena)
 {
     /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has gone. */
     struct uvh_arena_pool *pool = arena->pool;

@@ -5,10 +5,13 @@
 #ifndef UVH_BASE_ARENA_H
 #define UVH_BASE_ARENA_H
 
+#include <assert.h>
+#include <stdalign.h>
 #include <stddef.h>
 
 #include <uvhttp/types.h>
 
+#include "base/compiler.h"
 #include "base/counter.h"
 
 enum {
@@ -20,6 +23,11 @@ struct uvh_arena_block {
     struct uvh_arena_block *next;
     size_t size; /* bytes of the whole block */
 };
+
+static inline size_t uvh_arena_align(size_t size)
+{
+    return (size + alignof(max_align_t) - 1) & ~(size_t)(alignof(max_align_t) - 1);
+}
 
 struct uvh_arena_pool {
     const uvhttp_allocator_t *allocator;
@@ -38,12 +46,52 @@ struct uvh_arena {
 void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *allocator);
 void uvh_arena_pool_release(struct uvh_arena_pool *pool);
 
+/* A block of the usual size; NULL when memory ran out. */
+struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool);
+static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool *pool)
+{
+    struct uvh_arena_block *block = pool->free;
+    if (UVH_UNLIKELY(block == NULL))
+        return uvh_arena_new_block(pool);
+    UVH_UNPOISON(block, UVH_ARENA_BLOCK_SIZE);
+    pool->free = block->next;
+    pool->free_count--;
+    return block;
+}
+
 /* Takes the first block and returns `size` bytes at its start, not cleared, for the object that will own the arena (which copies
- * `*arena` into itself); NULL when memory ran out. `size` is at most half a block. */
-void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size);
+ * `*arena` into itself); NULL when memory ran out. `size` is at most half a block. This and the next: inline, since every exchange begins and ends so. */
+static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)
+{
+    assert(size <= UVH_ARENA_BLOCK_SIZE / 2);
+    struct uvh_arena_block *block = uvh_arena_take_block(pool);
+    if (block == NULL)
+        return NULL;
+    char *first = (char *)block + uvh_arena_align(sizeof(*block));
+    block->next = NULL;
+    *arena = (struct uvh_arena){.pool = pool,
+                                .blocks = block,
+                                .next = first + uvh_arena_align(size),
+                                .end = (char *)block + UVH_ARENA_BLOCK_SIZE};
+    return first;
+}
 
 /* Gives all blocks back, the owner's storage from uvh_arena_begin included. */
-void uvh_arena_release(struct uvh_arena *arena);
+void uvh_arena_release_all(struct uvh_arena *arena);
+static inline void uvh_arena_release(struct uvh_arena *arena)
+{
+    struct uvh_arena_pool *pool = arena->pool;
+    struct uvh_arena_block *block = arena->blocks;
+    if (UVH_UNLIKELY(block == NULL || block->next != NULL || block->size != UVH_ARENA_BLOCK_SIZE ||
+                     pool->free_count >= UVH_ARENA_KEPT_BLOCKS)) {
+        uvh_arena_release_all(arena);
+        return;
+    }
+    block->next = pool->free;
+    pool->free = block;
+    pool->free_count++;
+    UVH_POISON(block, UVH_ARENA_BLOCK_SIZE);
+}
 
 /* `size` bytes aligned for any type, or unaligned for text; NULL when memory ran out. */
 void *uvh_arena_alloc(struct uvh_arena *arena, size_t size);

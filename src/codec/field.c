@@ -122,6 +122,10 @@ bool uvh_field_name_valid(uvhttp_slice_t name)
 
 bool uvh_field_value_valid(uvhttp_slice_t value)
 {
+    if (value.length - UVH_SWAR_SLACK <= UVH_SWAR_SLACK && /* two words, which may overlap */
+        (uvh_swar_match_value_end(uvh_swar_load(value.base)) |
+         uvh_swar_match_value_end(uvh_swar_load(value.base + value.length - UVH_SWAR_SLACK))) == 0)
+        return true;
     if (value.length >= UVH_SWAR_SLACK)
         return uvh_scan_value(value.base, value.base + value.length) == value.base + value.length;
     for (size_t i = 0; i < value.length; i++) {

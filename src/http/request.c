@@ -7,6 +7,7 @@
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
 
+#include "base/compiler.h"
 #include "codec/field.h"
 #include "codec/target.h"
 
@@ -33,6 +34,23 @@ static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t 
            head->base + head->size - target_end >= UVH_REQUEST_PATH_SLACK;
 }
 
+/* The path as it is understood is another one than was sent: a copy. */
+static UVH_NEVER_INLINE uvhttp_reason_t normalize_path(struct uvhttp_request *request, bool *out_of_memory)
+{
+    uvhttp_slice_t raw = request->framing.path;
+    char *path = uvh_arena_text(request->arena, raw.length + UVH_REQUEST_PATH_SLACK);
+    *out_of_memory = path == NULL;
+    if (path == NULL)
+        return UVHTTP_REASON_NONE;
+    size_t length = 0;
+    uvhttp_reason_t reason = uvhttp_path_normalize(raw, path, &length);
+    if (reason != UVHTTP_REASON_NONE)
+        return reason;
+    memset(path + length, 0, UVH_REQUEST_PATH_SLACK);
+    request->path = (uvhttp_slice_t){path, length};
+    return UVHTTP_REASON_NONE;
+}
+
 uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
                                  const uvhttp_head_t *head, bool *out_of_memory)
 {
@@ -42,21 +60,9 @@ uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_aren
     request->bytes = (char *)(uintptr_t)head->base;
     request->bytes[head->target_offset + head->target_length] = '\0';
     uvhttp_slice_t raw = request->framing.path;
-    if (is_usable(request, head, raw) && uvhttp_path_is_normal(raw)) {
-        request->path = raw;
-        return UVHTTP_REASON_NONE;
-    }
-    char *path = uvh_arena_text(arena, raw.length + UVH_REQUEST_PATH_SLACK);
-    if (path == NULL) {
-        *out_of_memory = true;
-        return UVHTTP_REASON_NONE;
-    }
-    size_t length = 0;
-    uvhttp_reason_t reason = uvhttp_path_normalize(raw, path, &length);
-    if (reason != UVHTTP_REASON_NONE)
-        return reason;
-    memset(path + length, 0, UVH_REQUEST_PATH_SLACK);
-    request->path = (uvhttp_slice_t){path, length};
+    if (UVH_UNLIKELY(!is_usable(request, head, raw) || !uvhttp_path_is_normal(raw)))
+        return normalize_path(request, out_of_memory);
+    request->path = raw;
     return UVHTTP_REASON_NONE;
 }
 
@@ -297,7 +303,7 @@ void *uvhttp_request_attached(const uvhttp_request_t *request, const void *key)
     return NULL;
 }
 
-void uvh_request_release(struct uvhttp_request *request)
+void uvh_request_release_attached(struct uvhttp_request *request)
 {
     while (request->attachments != NULL) {
         struct uvh_attachment *one = request->attachments;

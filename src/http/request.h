@@ -64,7 +64,12 @@ struct uvhttp_request {
 void uvh_request_clear(struct uvhttp_request *request, const uvhttp_head_t *head);
 
 /* Releases what was attached. */
-void uvh_request_release(struct uvhttp_request *request);
+void uvh_request_release_attached(struct uvhttp_request *request);
+static inline void uvh_request_release(struct uvhttp_request *request)
+{
+    if (request->attachments != NULL)
+        uvh_request_release_attached(request);
+}
 
 /* Sets up everything that follows from head and framing; `request` is zeroed before. NONE, or why the path is refused; sets
  * `*out_of_memory` when it could not be stored. */

@@ -107,7 +107,7 @@ static int store(struct uvh_arena *arena, struct uvh_header_list *list, const ch
     return 0;
 }
 
-void uvh_response_release_body(struct uvhttp_response *response)
+void uvh_response_run_releases(struct uvhttp_response *response)
 {
     uvhttp_release_cb release = response->body.release;
     response->body.release = NULL;

@@ -111,7 +111,12 @@ struct uvhttp_prepared {
 };
 
 /* Runs the release callbacks of the body and of its filters if they have not run yet. */
-void uvh_response_release_body(struct uvhttp_response *response);
+void uvh_response_run_releases(struct uvhttp_response *response);
+static inline void uvh_response_release_body(struct uvhttp_response *response)
+{
+    if (response->body.release != NULL || response->filters != NULL)
+        uvh_response_run_releases(response);
+}
 
 /* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */
 int uvh_response_check_open(const struct uvhttp_response *response);

@@ -329,6 +329,21 @@ static UVH_NEVER_INLINE void match_leniently(const struct uvh_tree *tree, struct
         match->route = NULL;
 }
 
+/* No literal path that has such a method. */
+static UVH_NEVER_INLINE void match_by_walk(const struct uvh_tree *tree, uvhttp_method_t method,
+                                           uvhttp_slice_t name, uvhttp_slice_t path, struct uvh_match *match)
+{
+    struct walk walk;
+    walk.method = method;
+    walk.name = name;
+    walk.match = match;
+    walk.allow = NULL;
+    walk.more = false;
+    walk.least = UVHTTP_SLASH_STRICT;
+    if (!match_path(tree, &walk, path) && tree->lenient)
+        match_leniently(tree, &walk, path);
+}
+
 void uvh_tree_match(const struct uvh_tree *tree, uvhttp_method_t method, uvhttp_slice_t name,
                     uvhttp_slice_t path, struct uvh_match *match)
 {
@@ -344,15 +359,7 @@ void uvh_tree_match(const struct uvh_tree *tree, uvhttp_method_t method, uvhttp_
         if (UVH_LIKELY(match->route != NULL))
             return;
     }
-    struct walk walk;
-    walk.method = method;
-    walk.name = name;
-    walk.match = match;
-    walk.allow = NULL;
-    walk.more = false;
-    walk.least = UVHTTP_SLASH_STRICT;
-    if (!match_path(tree, &walk, path) && tree->lenient)
-        match_leniently(tree, &walk, path);
+    match_by_walk(tree, method, name, path, match);
 }
 
 bool uvh_tree_knows_method(const struct uvh_tree *tree, uvhttp_slice_t name)

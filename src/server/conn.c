@@ -291,19 +291,6 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
         resume_later(conn);
 }
 
-bool uvh_conn_takes_bytes(const struct uvh_conn *conn)
-{
-    if (conn->life == UVH_CONN_CLOSED)
-        return false;
-    if (conn->rx == UVH_RX_STREAM)
-        return !conn->stream->paused && !conn->close_after;
-    if (conn->tx != UVH_TX_IDLE)
-        return false;
-    if (conn->rx == UVH_RX_HEAD)
-        return !conn->close_after;
-    return conn->rx == UVH_RX_BODY && !conn->exchange->base.request.body_paused;
-}
-
 static void see_to_kept(struct uvh_conn *conn)
 {
     bool end_is_news = conn->peer_ended && (conn->stream == NULL || !conn->stream->end_told);

@@ -97,7 +97,18 @@ void uvh_conn_continue(struct uvh_conn *conn);
 void uvh_conn_close_if_done(struct uvh_conn *conn);
 
 /* True when bytes at hand would be taken as a head or a body. */
-bool uvh_conn_takes_bytes(const struct uvh_conn *conn);
+static inline bool uvh_conn_takes_bytes(const struct uvh_conn *conn)
+{
+    if (conn->life == UVH_CONN_CLOSED)
+        return false;
+    if (conn->rx == UVH_RX_STREAM)
+        return !conn->stream->paused && !conn->close_after;
+    if (conn->tx != UVH_TX_IDLE)
+        return false;
+    if (conn->rx == UVH_RX_HEAD)
+        return !conn->close_after;
+    return conn->rx == UVH_RX_BODY && !conn->exchange->base.request.body_paused;
+}
 
 /* Something was sent outside of reading: closes, or settles and sees to what has been received meanwhile. */
 void uvh_conn_proceed(struct uvh_conn *conn);

@@ -67,8 +67,13 @@ static bool says_upgrade(const struct uvhttp_response *response)
 static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends, bool keep_alive)
 {
     struct uvhttp_response *response = &exchange->base.response;
-    out += uvh_h1_encode_status_line(out, FIXED_HEAD_SIZE, response->status, "");
-    out = put(out, uvh_worker_date_line(exchange->base.worker), UVH_DATE_LINE_SIZE);
+    const char *usual = uvh_worker_head_begin(exchange->base.worker);
+    if (UVH_LIKELY(response->status == 200)) {
+        out = put(out, usual, UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE);
+    } else {
+        out += uvh_h1_encode_status_line(out, FIXED_HEAD_SIZE, response->status, "");
+        out = put(out, usual + UVH_OK_LINE_SIZE, UVH_DATE_LINE_SIZE);
+    }
     out = put_fields(out, response);
     /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known here. */
     if (sends == UVH_H1_SENDS_CHUNKS) {
@@ -91,7 +96,7 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
     return PUT(out, "\r\n");
 }
 
-bool uvh_conn_head_keeps_alive(const struct uvh_h1_exchange *exchange)
+static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
 {
     const struct uvh_conn *conn = exchange->conn;
     size_t most = conn->worker->server->config.max_requests_per_connection;
@@ -103,6 +108,11 @@ bool uvh_conn_head_keeps_alive(const struct uvh_h1_exchange *exchange)
            !conn->worker->draining && (most == 0 || conn->requests < most);
 }
 
+bool uvh_conn_head_keeps_alive(const struct uvh_h1_exchange *exchange)
+{
+    return keeps_alive(exchange);
+}
+
 int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind)
 {
     struct uvh_h1_exchange *exchange = conn->exchange;
@@ -110,8 +120,8 @@ int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t roo
     int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
     if (err != 0)
         return err;
-    bool keep_alive = (uvh_conn_head_keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) ||
-                      response->body.source == UVH_BODY_STREAM;
+    bool keep_alive =
+        (keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) || response->body.source == UVH_BODY_STREAM;
     if (!keep_alive)
         conn->close_after = true;
     /* A client that did not ask to close may be sending its next request just now. */

@@ -325,19 +325,17 @@ struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t s
     return worker->receive_buffer;
 }
 
-const char *uvh_worker_date_line(struct uvh_worker *worker)
+void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now)
 {
-    uint64_t now = uv_now(worker->loop);
-    if (UVH_LIKELY(now < worker->date_expires))
-        return worker->date_line;
     int64_t unix_ms = uvh_server_unix_ms(worker->server);
-    memcpy(worker->date_line, "Date: ", 6);
-    uvh_http_date_format(unix_ms / 1000, worker->date_line + 6);
-    memcpy(worker->date_line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
+    char *line = worker->head_begin + UVH_OK_LINE_SIZE;
+    memcpy(worker->head_begin, "HTTP/1.1 200 OK\r\n", UVH_OK_LINE_SIZE);
+    memcpy(line, "Date: ", 6);
+    uvh_http_date_format(unix_ms / 1000, line + 6);
+    memcpy(line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
     /* A clock of the user's may be set while the loop's goes on. */
     bool own_clock = worker->server->config.clock != NULL;
     worker->date_expires = own_clock ? 0 : now + (uint64_t)(1000 - unix_ms % 1000);
-    return worker->date_line;
 }
 
 void uvh_worker_watch_time(struct uvh_worker *worker)

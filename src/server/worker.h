@@ -52,7 +52,10 @@ enum { UVH_CACHE_LINE = 64 };
 
 enum { UVH_WORKER_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed so much later */
 
-enum { UVH_DATE_LINE_SIZE = 37 }; /* "Date: " + 29 + CR LF */
+enum {
+    UVH_OK_LINE_SIZE = 17,   /* "HTTP/1.1 200 OK" + CR LF */
+    UVH_DATE_LINE_SIZE = 37, /* "Date: " + 29 + CR LF */
+};
 
 struct uvh_worker {
     struct uvh_server *server;
@@ -84,8 +87,8 @@ struct uvh_worker {
     bool reading;          /* letters are being read */
     bool letters_here;     /* some were put in on this thread, and are read in the next turn */
     unsigned char life;    /* enum uvh_worker_life */
-    uint64_t date_expires; /* loop time from which `date_line` is old */
-    char date_line[UVH_DATE_LINE_SIZE];
+    uint64_t date_expires; /* loop time from which the date is old */
+    char head_begin[UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE];
 
     char apart[UVH_CACHE_LINE]; /* what others write to is not to slow down what is above */
     struct uvh_inbox inbox;
@@ -117,8 +120,17 @@ struct uvh_timeout_list *uvh_worker_timers(struct uvh_worker *worker, uint32_t l
 /* The receive buffer with at least `space` free bytes behind `used`; NULL when memory ran out. Borrowed. */
 struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space);
 
-/* "Date: ...\r\n", formatted at most once a second. */
-const char *uvh_worker_date_line(struct uvh_worker *worker);
+/* For the next function: a second has begun. */
+void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now);
+
+/* How most heads begin, "HTTP/1.1 200 OK\r\nDate: ...\r\n", formatted at most once a second; both lines have the sizes above. */
+static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
+{
+    uint64_t now = uv_now(worker->loop);
+    if (UVH_UNLIKELY(now >= worker->date_expires))
+        uvh_worker_new_date(worker, now);
+    return worker->head_begin;
+}
 
 /* Puts a letter in from any thread: what this worker writes to itself in a turn costs no call of the system. False when the inbox is shut. */
 bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter);
