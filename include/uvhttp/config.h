@@ -56,9 +56,9 @@ typedef struct uvhttp_config {
 
     /* Memory */
     size_t write_backlog; /* bytes of a body in pieces that may wait to be sent: UVHTTP_EFULL */
-    size_t
-        standing_memory; /* bytes of whole answers that are kept for a second, see uvhttp_prepared_set_body; of each worker; 0 = none */
-    size_t buffer_size;  /* bytes of a receive or transmit buffer, shared between connections */
+    /* bytes of whole answers that each worker keeps for a second, see uvhttp_prepared_set_body; 0 = none */
+    size_t standing_memory;
+    size_t buffer_size; /* bytes of a receive or transmit buffer, shared between connections */
 
     /* Not numbers */
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the server. */

@@ -257,7 +257,7 @@ UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *n
 UVHTTP_EXPORT int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from,
                                           const char *except);
 
-/* Promises that these bytes do not change as long as `prepared` lives, and go with its fields. They are not copied. A response 200 to a GET that sends exactly them
+/* Promises that these bytes do not change as long as `prepared` lives, and go with its fields. They are not copied. A response of 200 that sends exactly them
  * with `prepared` and without other fields may then be kept whole while it is asked for often, and leave by one sendfile, without being copied for each
  * client (config->standing_memory; Linux 6.5 and later; for bodies of 4 to 60 KiB). Clients get the same bytes either way. A second call replaces
  * the first; `data` NULL takes it back. Thread: as uvhttp_prepared_add. */

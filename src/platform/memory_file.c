@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -15,8 +16,6 @@
 #if !defined(MFD_NOEXEC_SEAL) /* Linux 6.3 */
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
-
-enum { MOST_AREAS = 4 };
 
 /* sendfile passes all pages on at once. */
 static bool passes_pages_on(void)
@@ -27,40 +26,46 @@ static bool passes_pages_on(void)
            (major > 6 || (major == 6 && minor >= 5));
 }
 
-int uvh_memory_file_open(void)
+static bool may_grow_to(uint64_t most)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+           (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= most);
+}
+
+int uvh_memory_file_open(uint64_t most)
 {
     if (!passes_pages_on())
         return -ENOSYS;
+    if (!may_grow_to(most))
+        return -EFBIG;
     int descriptor = memfd_create("uvhttp", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     return descriptor < 0 ? -errno : descriptor;
 }
 
-int uvh_memory_file_write(int descriptor, uint64_t offset, const uvhttp_slice_t *areas, size_t count)
+int uvh_memory_file_write(int descriptor, uint64_t offset, const uvhttp_slice_t areas[2])
 {
-    struct iovec vectors[MOST_AREAS];
-    size_t size = 0;
-    if (count > MOST_AREAS)
-        return -EINVAL;
-    for (size_t i = 0; i < count; i++) {
-        vectors[i] = (struct iovec){(void *)(uintptr_t)areas[i].base, areas[i].length};
-        size += areas[i].length;
-    }
-    ssize_t written = pwritev(descriptor, vectors, (int)count, (off_t)offset);
+    const struct iovec vectors[] = {
+        {(void *)(uintptr_t)areas[0].base, areas[0].length},
+        {(void *)(uintptr_t)areas[1].base, areas[1].length},
+    };
+    ssize_t written = pwritev(descriptor, vectors, 2, (off_t)offset);
     if (written < 0)
         return -errno;
-    return (size_t)written == size ? 0 : -ENOSPC;
+    return (size_t)written == areas[0].length + areas[1].length ? 0 : -ENOSPC;
 }
 
 #else
 
-int uvh_memory_file_open(void)
+int uvh_memory_file_open(uint64_t most)
 {
+    (void)most;
     return -ENOSYS;
 }
 
-int uvh_memory_file_write(int descriptor, uint64_t offset, const uvhttp_slice_t *areas, size_t count)
+int uvh_memory_file_write(int descriptor, uint64_t offset, const uvhttp_slice_t areas[2])
 {
-    (void)descriptor, (void)offset, (void)areas, (void)count;
+    (void)descriptor, (void)offset, (void)areas;
     return -ENOSYS;
 }
 

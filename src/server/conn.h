@@ -180,11 +180,6 @@ bool uvh_conn_head_only(const struct uvh_h1_exchange *exchange);
 /* conn_standing.c */
 /* Counts the response if it is one that can stand whole, and gives its place in worker->standing; else NULL. `out` is empty then. */
 struct uvh_standing_answer *uvh_conn_standing_ask(const struct uvh_h1_exchange *exchange);
-/* Sends an answer that is kept. BEGUN: not all of it was taken, and the rest is the body now, with which nothing else is to be sent; BROKEN: there was no
- * memory for that. */
-enum uvh_conn_standing { UVH_STANDING_SENT, UVH_STANDING_BEGUN, UVH_STANDING_BROKEN };
-enum uvh_conn_standing uvh_conn_standing_send(struct uvh_h1_exchange *exchange,
-                                              const struct uvh_standing_answer *answer);
 
 /* conn_tx.c */
 /* As struct uvh_protocol says. */

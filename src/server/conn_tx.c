@@ -136,6 +136,15 @@ void uvh_conn_tx_abandon(struct uvh_conn *conn)
     uvh_conn_close(conn);
 }
 
+/* So much of the body has been handed to the system. */
+static void count_body(struct uvh_exchange *base, uint64_t count)
+{
+    base->response.body.size -= count;
+    base->sent += count;
+    if (UVH_UNLIKELY(base->response.pace != NULL))
+        uvh_pace_take(base->response.pace, count);
+}
+
 /* The body is sent from where it lies, behind what is collected. */
 static void begin_body(struct uvh_conn *conn)
 {
@@ -147,19 +156,29 @@ static void begin_body(struct uvh_conn *conn)
     uvh_conn_settle(conn, true);
 }
 
-static void go_on_standing(struct uvh_conn *conn, enum uvh_conn_standing result)
+/* Sends an answer that is kept. True when that was all; otherwise it is to be sent as ever, but for its first `*sent` bytes. */
+static bool send_standing(struct uvh_conn *conn, const struct uvh_standing_answer *answer, size_t *sent)
 {
-    switch (result) {
-    case UVH_STANDING_SENT:
-        uvh_conn_tx_complete(conn);
-        break;
-    case UVH_STANDING_BEGUN:
-        begin_body(conn);
-        break;
-    case UVH_STANDING_BROKEN:
-        uvh_conn_close(conn);
-        break;
+    struct uvh_counters *counters = &conn->worker->counters;
+    ssize_t count = uvh_socket_send_file(conn->watch.socket, conn->worker->standing.descriptor,
+                                         answer->offset, answer->size);
+    if (UVH_UNLIKELY(count != (ssize_t)answer->size)) {
+        *sent = count > 0 ? (size_t)count : 0; /* what an error was about the next try says */
+        return false;
     }
+    uvh_counters_response(counters, 200);
+    uvh_counter_add(&counters->bytes_sent, answer->size);
+    conn->exchange->base.sent += answer->size;
+    uvh_conn_tx_complete(conn);
+    return true;
+}
+
+/* The first bytes of head and body have left already. */
+static void leave_out(struct uvh_conn *conn, size_t sent)
+{
+    size_t of_body = uvh_conn_tx_sent(conn, sent);
+    conn->exchange->base.response.body.base += of_body;
+    count_body(&conn->exchange->base, of_body);
 }
 
 /* A response whose body is not copied beside its head, and is not empty. */
@@ -168,18 +187,27 @@ static int respond_in_place(struct uvh_h1_exchange *exchange)
     struct uvh_conn *conn = exchange->conn;
     const struct uvh_body *body = &exchange->base.response.body;
     struct uvh_standing_answer *standing = uvh_conn_standing_ask(exchange);
-    if (standing != NULL && standing->size > 0) {
-        go_on_standing(conn, uvh_conn_standing_send(exchange, standing));
+    size_t sent = 0;
+    if (standing != NULL && standing->size > 0 && send_standing(conn, standing, &sent))
+        return 0;
+    int err = uvh_conn_head_put(conn, UVH_H1_SENDS_LENGTH, 0); /* the same one, in the same second */
+    if (err != 0 && sent == 0)
+        return err;
+    if (err != 0) {
+        uvh_conn_close(conn);
         return 0;
     }
-    int err = uvh_conn_head_put(conn, UVH_H1_SENDS_LENGTH, 0);
-    if (err != 0)
-        return err;
     if (standing != NULL && uvh_standing_wants(standing))
         uvh_standing_keep(&conn->worker->standing, standing, uvh_conn_tx_waiting(conn),
                           (uvhttp_slice_t){body->base, (size_t)body->size});
+    if (sent > 0)
+        leave_out(conn, sent);
     if (body->parts != NULL)
         uvh_conn_parts_next(conn);
+    if (body->size == 0) { /* all parts were small */
+        uvh_conn_tx_complete(conn);
+        return 0;
+    }
     if (body->source == UVH_BODY_FILE)
         uvh_file_share_begin(&conn->worker->file_share, body->size);
     begin_body(conn);
@@ -241,15 +269,6 @@ uint64_t uvh_conn_tx_allowed(const struct uvh_exchange *base)
 bool uvh_conn_tx_paced(const struct uvh_conn *conn)
 {
     return conn->exchange != NULL && uvh_conn_tx_allowed(&conn->exchange->base) == 0;
-}
-
-/* So much of the body has been handed to the system. */
-static void count_body(struct uvh_exchange *base, uint64_t count)
-{
-    base->response.body.size -= count;
-    base->sent += count;
-    if (UVH_UNLIKELY(base->response.pace != NULL))
-        uvh_pace_take(base->response.pace, count);
 }
 
 enum { SENT_ALL, SENT_SOME, BROKEN };

@@ -1,9 +1,9 @@
 /* Answers that are asked for often, kept whole: head and body behind one another in a file in memory, from which sendfile sends them in one call
  * and without a copy. As printers keep type standing for what will be printed again.
  *
- * Since a head says what time it is, an answer stands for the rest of a second, and in the next one it is made anew, in another file: what clients
- * are still being sent of the old one does not change under them. Keeping an answer costs about what OFTEN times sending it saves. One store for each
- * worker, used on its thread only; time is an argument. Called by conn_standing.c. */
+ * Since a head says what time it is, an answer stands for the rest of a second, and in the next one it is made anew, in another file: pages that are on their
+ * way to a client are never written to, and need no descriptor any more. Keeping an answer costs about what OFTEN times sending it saves. One store for
+ * each worker, used on its thread only; time is an argument. Called by conn_standing.c and conn_tx.c. */
 #ifndef UVH_SERVER_STANDING_H
 #define UVH_SERVER_STANDING_H
 
@@ -14,39 +14,37 @@
 #include <uvhttp/types.h>
 
 enum {
-    UVH_STANDING_OFTEN = 8,      /* times within a second: then it is kept */
-    UVH_STANDING_PLACES = 4096,  /* answers that are counted at once; a power of two */
-    UVH_STANDING_MOST = 64 << 10 /* bytes of one answer: what is larger gains nothing any more */
-};
-
-/* The file of a second, for as long as something is sent from it. */
-struct uvh_standing_file {
-    const uvhttp_allocator_t *allocator;
-    int descriptor;
-    unsigned references;
-    uint64_t size;
+    UVH_STANDING_OFTEN = 8,       /* times within a second: then it is kept */
+    UVH_STANDING_PLACES = 4096,   /* answers that are counted at once; a power of two */
+    UVH_STANDING_MOST = 64 << 10, /* bytes of one answer: what is larger gains nothing any more */
 };
 
 struct uvh_standing_answer {
     uint64_t id;
-    uint64_t until;  /* the second it was counted in */
-    uint64_t offset; /* in the file */
-    uint32_t size;   /* 0: it is not kept */
-    uint32_t asked;  /* times in that second */
+    uint64_t edition; /* that it was counted in */
+    uint64_t offset;  /* in the file */
+    uint32_t size;    /* 0: it is not kept */
+    uint32_t asked;   /* times in this edition */
 };
 
+/* Always true: an answer of this edition with a size lies in the file. */
 struct uvh_standing {
     const uvhttp_allocator_t *allocator;
-    size_t most;                        /* bytes of a second's file; 0: nothing is kept */
+    size_t most;                        /* bytes of the file; 0: nothing is kept */
     uint64_t until;                     /* when this second is over, by the loop's clock */
+    uint64_t edition;                   /* one for each file, and for each second without one */
     struct uvh_standing_answer *places; /* an answer's is found by its id; NULL until one is asked for */
-    struct uvh_standing_file *file;     /* of this second; NULL: there is none yet, or none to be had */
+    int descriptor;                     /* of the file; -1: there is none */
+    uint64_t size;                      /* of the file */
 };
 
 void uvh_standing_init(struct uvh_standing *standing, const uvhttp_allocator_t *allocator, size_t most);
 
-/* Nothing is being sent from it any more. */
+/* Gives all memory back; asking begins anew. */
 void uvh_standing_release(struct uvh_standing *standing);
+
+/* Gives the file back when its second is over. */
+void uvh_standing_expire(struct uvh_standing *standing, uint64_t now);
 
 /* Counts one more request for the answer `id` (never 0) in the second that ends at `until`, and gives its place, good until the next call; NULL: it
  * cannot be kept. */
@@ -61,12 +59,5 @@ static inline bool uvh_standing_wants(const struct uvh_standing_answer *answer)
 /* Keeps an answer for the rest of its second, if there is room for it: answer->size tells. Both slices are copied. */
 void uvh_standing_keep(struct uvh_standing *standing, struct uvh_standing_answer *answer, uvhttp_slice_t head,
                        uvhttp_slice_t body);
-
-/* Gives memory back whose second is over. */
-void uvh_standing_expire(struct uvh_standing *standing, uint64_t now);
-
-/* For whoever sends from it; the last one closes it. */
-struct uvh_standing_file *uvh_standing_file_ref(struct uvh_standing_file *file);
-void uvh_standing_file_unref(struct uvh_standing_file *file);
 
 #endif

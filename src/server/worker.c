@@ -40,9 +40,11 @@ static void on_tick(uv_timer_t *tick)
     struct uvh_list *listeners = &worker->listeners;
     for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
         uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
-    uvh_standing_expire(&worker->standing, worker->connection_count == 0 ? UINT64_MAX : now);
-    if (worker->connection_count == 0)
+    uvh_standing_expire(&worker->standing, now);
+    if (worker->connection_count == 0) {
+        uvh_standing_release(&worker->standing);
         uv_timer_stop(tick);
+    }
 }
 
 /* ---- letters ---- */

@@ -3,6 +3,7 @@ loaded ahead. tests/unit/test_static_cache.c holds the server's trips to the dis
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import threading
@@ -299,3 +300,31 @@ def test_a_file_that_changes_while_it_is_asked_for_often(place, serve):
                 tags.add(response.get("ETag"))
             assert len(tags) == 1
             assert connection.ask("GET", "/often", f"If-None-Match: {tags.pop()}").status == 304
+
+
+def test_a_limit_on_the_size_of_files_ends_nothing(place, serve):
+    """It holds for files in memory, too, and the system sends a signal to whoever writes past it."""
+    content = raw.pattern(10 * KIB)
+    write(place, "often", content)
+    server = serve(prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 * KIB, 8 * KIB)))
+    with server.connect() as connection:
+        for _ in range(50):
+            assert connection.ask("GET", "/often").body == content
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_answers_of_small_parts_leave_together(place, tmp_path):
+    write(place, "file", raw.pattern(2 * KIB))
+    trace = tmp_path / "trace"
+    server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", environment={"ASAN_OPTIONS": "detect_leaks=0"},
+                     wrapper=("strace", "-f", "-e", "trace=sendmsg,sendto,sendfile", "-o", str(trace)))
+    with server.connect() as connection:
+        assert connection.ask("GET", "/file").status == 200
+        connection.send(raw.request("GET", "/file", "Range: bytes=0-9,100-109") * 16)
+        for response in connection.responses(16):
+            assert response.status == 206
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
+    os.kill(int(children), 15)
+    assert server.wait() == 0
+    calls = trace.read_text()
+    assert sum(calls.count(f"{call}(") for call in ("sendmsg", "sendto", "sendfile")) <= 3
