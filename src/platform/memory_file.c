@@ -26,19 +26,17 @@ static bool passes_pages_on(void)
            (major > 6 || (major == 6 && minor >= 5));
 }
 
-static bool may_grow_to(uint64_t most)
+static bool may_grow_to(uint64_t size)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-           (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= most);
+           (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size);
 }
 
-int uvh_memory_file_open(uint64_t most)
+int uvh_memory_file_open(void)
 {
     if (!passes_pages_on())
         return -ENOSYS;
-    if (!may_grow_to(most))
-        return -EFBIG;
     int descriptor = memfd_create("uvhttp", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     return descriptor < 0 ? -errno : descriptor;
 }
@@ -49,17 +47,19 @@ int uvh_memory_file_write(int descriptor, uint64_t offset, const uvhttp_slice_t 
         {(void *)(uintptr_t)areas[0].base, areas[0].length},
         {(void *)(uintptr_t)areas[1].base, areas[1].length},
     };
+    size_t size = areas[0].length + areas[1].length;
+    if (!may_grow_to(offset + size))
+        return -EFBIG;
     ssize_t written = pwritev(descriptor, vectors, 2, (off_t)offset);
     if (written < 0)
         return -errno;
-    return (size_t)written == areas[0].length + areas[1].length ? 0 : -ENOSPC;
+    return (size_t)written == size ? 0 : -ENOSPC;
 }
 
 #else
 
-int uvh_memory_file_open(uint64_t most)
+int uvh_memory_file_open(void)
 {
-    (void)most;
     return -ENOSYS;
 }
 

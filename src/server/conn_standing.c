@@ -19,11 +19,8 @@ static bool is_as_prepared(const struct uvh_h1_exchange *exchange)
 struct uvh_standing_answer *uvh_conn_standing_ask(const struct uvh_h1_exchange *exchange)
 {
     struct uvh_worker *worker = exchange->base.worker;
-    if (!is_as_prepared(exchange))
+    if (worker->standing.most == 0 || !is_as_prepared(exchange))
         return NULL;
     uvh_worker_head_begin(worker); /* so that `date_expires` is that of this second */
-    /* With a clock of the user's nobody knows when its second ends. */
-    if (worker->date_expires == 0)
-        return NULL;
     return uvh_standing_ask(&worker->standing, exchange->base.response.prepared->id, worker->date_expires);
 }

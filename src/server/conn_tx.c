@@ -156,19 +156,24 @@ static void begin_body(struct uvh_conn *conn)
     uvh_conn_settle(conn, true);
 }
 
+static void count_standing(struct uvh_conn *conn, size_t sent)
+{
+    struct uvh_counters *counters = &conn->worker->counters;
+    uvh_counters_response(counters, 200);
+    uvh_counter_add(&counters->bytes_sent, sent);
+    conn->exchange->base.sent += sent;
+}
+
 /* Sends an answer that is kept. True when that was all; otherwise it is to be sent as ever, but for its first `*sent` bytes. */
 static bool send_standing(struct uvh_conn *conn, const struct uvh_standing_answer *answer, size_t *sent)
 {
-    struct uvh_counters *counters = &conn->worker->counters;
     ssize_t count = uvh_socket_send_file(conn->watch.socket, conn->worker->standing.descriptor,
                                          answer->offset, answer->size);
     if (UVH_UNLIKELY(count != (ssize_t)answer->size)) {
         *sent = count > 0 ? (size_t)count : 0; /* what an error was about the next try says */
         return false;
     }
-    uvh_counters_response(counters, 200);
-    uvh_counter_add(&counters->bytes_sent, answer->size);
-    conn->exchange->base.sent += answer->size;
+    count_standing(conn, answer->size);
     uvh_conn_tx_complete(conn);
     return true;
 }
@@ -193,7 +198,8 @@ static int respond_in_place(struct uvh_h1_exchange *exchange)
     int err = uvh_conn_head_put(conn, UVH_H1_SENDS_LENGTH, 0); /* the same one, in the same second */
     if (err != 0 && sent == 0)
         return err;
-    if (err != 0) {
+    if (err != 0) { /* a part has left */
+        count_standing(conn, sent);
         uvh_conn_close(conn);
         return 0;
     }

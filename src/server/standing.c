@@ -62,9 +62,11 @@ struct uvh_standing_answer *uvh_standing_ask(struct uvh_standing *standing, uint
 static bool open_file(struct uvh_standing *standing)
 {
     if (standing->descriptor < 0)
-        standing->descriptor = uvh_memory_file_open(standing->most);
-    if (standing->descriptor == -ENOSYS)
+        standing->descriptor = uvh_memory_file_open();
+    if (standing->descriptor == -ENOSYS) {
         standing->most = 0;
+        uvh_standing_release(standing);
+    }
     return standing->descriptor >= 0;
 }
 

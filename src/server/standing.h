@@ -56,7 +56,7 @@ static inline bool uvh_standing_wants(const struct uvh_standing_answer *answer)
     return answer->size == 0 && answer->asked == UVH_STANDING_OFTEN;
 }
 
-/* Keeps an answer for the rest of its second, if there is room for it: answer->size tells. Both slices are copied. */
+/* Keeps an answer for the rest of its second, if there is room for it: asking again tells. Both slices are copied. */
 void uvh_standing_keep(struct uvh_standing *standing, struct uvh_standing_answer *answer, uvhttp_slice_t head,
                        uvhttp_slice_t body);
 

@@ -279,7 +279,9 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);
-    uvh_standing_init(&worker->standing, server->allocator, config->standing_memory);
+    /* When a second of the user's clock ends, nobody knows. */
+    uvh_standing_init(&worker->standing, server->allocator,
+                      config->clock == NULL ? config->standing_memory : 0);
     worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
                                                  .max_target = (uint32_t)config->max_target_size,
                                                  .max_fields = (uint32_t)config->max_header_count};

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "server/exchange.h"
 #include "server/standing.h"
 #include "support/stage.h"
 
@@ -39,6 +40,7 @@ static struct raw_client client;
 static char body[SIZE], other_body[SIZE];
 static uvhttp_prepared_t *prepared;
 static size_t released;
+static bool starving; /* no buffer is to be had when the answer is sent */
 static int64_t own_clock_ms;
 static uint64_t sent_by_outcomes;
 
@@ -110,8 +112,11 @@ static int send_prepared(uvhttp_response_t *response, int status, const char *by
 
 static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)request;
     (void)arg;
+    if (starving) {
+        uvh_buffer_pool_release(&uvh_exchange_of_request(request)->worker->buffers);
+        fault_heap_arm(&stage.heap, 1, true);
+    }
     return send_prepared(response, 200, body);
 }
 
@@ -327,6 +332,36 @@ static void answers_that_wait_go_in_front(void **state)
     assert_int_equal(got.status, 404);
     assert_true(raw_client_answer(&client, &offset, false, &got));
     assert_memory_equal(got.body, body, SIZE);
+    end();
+}
+
+/* There is no memory to go on with what the client has not taken. */
+static void what_cannot_be_gone_on_with_ends_the_connection_and_is_counted(void **state)
+{
+    (void)state;
+    begin();
+    make_it_stand();
+    make_it_stand(); /* so that of this second some may be left to ask for */
+    const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
+    uint64_t responses = stats->responses_2xx, bytes = stats->bytes_sent;
+    size_t before = released;
+    system_does.sendfile_most = 1000;
+    starving = true;
+    raw_client_close(&client, false);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&client, GET("/often"));
+    stage_drive_to_end(&stage, &client, SIZE);
+    starving = false;
+    fault_heap_arm(&stage.heap, 0, false);
+    stats = uvhttp_server_stats(stage.server);
+    /* 0 when a second has just begun: then not even the head could be sent. */
+    assert_true(client.received == 1000 || client.received == 0 || strstr(client.data, " 503 ") != NULL);
+    if (client.received == 1000) {
+        assert_int_equal(stats->responses_2xx, responses + 1);
+        assert_int_equal(stats->bytes_sent, bytes + 1000);
+        assert_int_equal(sent_by_outcomes, stats->bytes_sent);
+    }
+    assert_int_equal(released, before + 1);
     end();
 }
 
@@ -701,6 +736,7 @@ int main(void)
         cmocka_unit_test(what_is_asked_for_often_is_sent_without_a_copy),
         cmocka_unit_test(what_is_not_as_prepared_is_sent_as_ever),
         cmocka_unit_test(answers_that_wait_go_in_front),
+        cmocka_unit_test(what_cannot_be_gone_on_with_ends_the_connection_and_is_counted),
         cmocka_unit_test(what_is_taken_in_dribs_and_drabs_arrives_whole),
         cmocka_unit_test(a_client_that_goes_leaves_nothing_behind),
         cmocka_unit_test(what_the_system_refuses_is_sent_as_ever),
