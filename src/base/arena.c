@@ -1,21 +1,18 @@
 /* Blocks of one size come from the pool's free list; a request for more than fits gets a block of its own size. */
 #include "base/arena.h"
 
-#include <stdalign.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
 
-enum { ALIGNMENT = alignof(max_align_t) };
-
 static size_t header_size(void)
 {
     return uvh_arena_align(sizeof(struct uvh_arena_block));
 }
 
-static UVH_NEVER_INLINE struct uvh_arena_block *new_block(struct uvh_arena_pool *pool, size_t size)
+struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool, size_t size)
 {
     struct uvh_arena_block *block = uvh_alloc(pool->allocator, size);
     if (block == NULL)
@@ -25,32 +22,10 @@ static UVH_NEVER_INLINE struct uvh_arena_block *new_block(struct uvh_arena_pool 
     return block;
 }
 
-struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool)
-{
-    return new_block(pool, UVH_ARENA_BLOCK_SIZE);
-}
-
-static struct uvh_arena_block *take_block(struct uvh_arena_pool *pool, size_t size)
-{
-    return size == UVH_ARENA_BLOCK_SIZE ? uvh_arena_take_block(pool) : new_block(pool, size);
-}
-
-static void free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
+void uvh_arena_free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
 {
     uvh_counter_subtract(&pool->memory, block->size);
     uvh_free(pool->allocator, block);
-}
-
-static void give_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
-{
-    if (block->size != UVH_ARENA_BLOCK_SIZE || pool->free_count >= UVH_ARENA_KEPT_BLOCKS) {
-        free_block(pool, block);
-        return;
-    }
-    block->next = pool->free;
-    pool->free = block;
-    pool->free_count++;
-    UVH_POISON(block, UVH_ARENA_BLOCK_SIZE);
 }
 
 /* Makes a block current that has room for `size` bytes. */
@@ -61,7 +36,8 @@ static int add_block(struct uvh_arena *arena, size_t size)
     size_t whole = header_size() + size;
     if (whole < UVH_ARENA_BLOCK_SIZE)
         whole = UVH_ARENA_BLOCK_SIZE;
-    struct uvh_arena_block *block = take_block(arena->pool, whole);
+    struct uvh_arena_block *block = whole == UVH_ARENA_BLOCK_SIZE ? uvh_arena_take_block(arena->pool)
+                                                                  : uvh_arena_new_block(arena->pool, whole);
     if (block == NULL)
         return -1;
     block->next = arena->blocks;
@@ -79,19 +55,7 @@ void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *
 void uvh_arena_pool_release(struct uvh_arena_pool *pool)
 {
     while (pool->free != NULL)
-        free_block(pool, uvh_arena_take_block(pool));
-}
-
-void uvh_arena_release_all(struct uvh_arena *arena)
-{
-    /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has gone. */
-    struct uvh_arena_pool *pool = arena->pool;
-    struct uvh_arena_block *block = arena->blocks;
-    while (block != NULL) {
-        struct uvh_arena_block *next = block->next;
-        give_block(pool, block);
-        block = next;
-    }
+        uvh_arena_free_block(pool, uvh_arena_take_block(pool));
 }
 
 static void *bump(struct uvh_arena *arena, size_t size)
@@ -107,7 +71,7 @@ void *uvh_arena_alloc(struct uvh_arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
-    size_t padding = (size_t)(-(uintptr_t)arena->next) & (ALIGNMENT - 1);
+    size_t padding = (size_t)(-(uintptr_t)arena->next) & (UVH_ARENA_ALIGNMENT - 1);
     if (padding + size > (size_t)(arena->end - arena->next)) {
         if (add_block(arena, size) != 0)
             return NULL;

@@ -24,9 +24,11 @@ struct uvh_arena_block {
     size_t size; /* bytes of the whole block */
 };
 
+enum { UVH_ARENA_ALIGNMENT = alignof(max_align_t) };
+
 static inline size_t uvh_arena_align(size_t size)
 {
-    return (size + alignof(max_align_t) - 1) & ~(size_t)(alignof(max_align_t) - 1);
+    return (size + UVH_ARENA_ALIGNMENT - 1) & ~(size_t)(UVH_ARENA_ALIGNMENT - 1);
 }
 
 struct uvh_arena_pool {
@@ -46,21 +48,36 @@ struct uvh_arena {
 void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *allocator);
 void uvh_arena_pool_release(struct uvh_arena_pool *pool);
 
-/* A block of the usual size; NULL when memory ran out. */
-struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool);
+/* From the allocator, and back to it. */
+struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool, size_t size);
+void uvh_arena_free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block);
+
+/* A block of the usual size; NULL when memory ran out. These four are inline, since every exchange begins and ends with them. */
 static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool *pool)
 {
     struct uvh_arena_block *block = pool->free;
     if (UVH_UNLIKELY(block == NULL))
-        return uvh_arena_new_block(pool);
+        return uvh_arena_new_block(pool, UVH_ARENA_BLOCK_SIZE);
     UVH_UNPOISON(block, UVH_ARENA_BLOCK_SIZE);
     pool->free = block->next;
     pool->free_count--;
     return block;
 }
 
+static inline void uvh_arena_give_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
+{
+    if (UVH_UNLIKELY(block->size != UVH_ARENA_BLOCK_SIZE || pool->free_count >= UVH_ARENA_KEPT_BLOCKS)) {
+        uvh_arena_free_block(pool, block);
+        return;
+    }
+    block->next = pool->free;
+    pool->free = block;
+    pool->free_count++;
+    UVH_POISON(block, UVH_ARENA_BLOCK_SIZE);
+}
+
 /* Takes the first block and returns `size` bytes at its start, not cleared, for the object that will own the arena (which copies
- * `*arena` into itself); NULL when memory ran out. `size` is at most half a block. This and the next: inline, since every exchange begins and ends so. */
+ * `*arena` into itself); NULL when memory ran out. `size` is at most half a block. */
 static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)
 {
     assert(size <= UVH_ARENA_BLOCK_SIZE / 2);
@@ -77,20 +94,16 @@ static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_po
 }
 
 /* Gives all blocks back, the owner's storage from uvh_arena_begin included. */
-void uvh_arena_release_all(struct uvh_arena *arena);
 static inline void uvh_arena_release(struct uvh_arena *arena)
 {
+    /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has gone. */
     struct uvh_arena_pool *pool = arena->pool;
     struct uvh_arena_block *block = arena->blocks;
-    if (UVH_UNLIKELY(block == NULL || block->next != NULL || block->size != UVH_ARENA_BLOCK_SIZE ||
-                     pool->free_count >= UVH_ARENA_KEPT_BLOCKS)) {
-        uvh_arena_release_all(arena);
-        return;
+    while (block != NULL) {
+        struct uvh_arena_block *next = block->next;
+        uvh_arena_give_block(pool, block);
+        block = next;
     }
-    block->next = pool->free;
-    pool->free = block;
-    pool->free_count++;
-    UVH_POISON(block, UVH_ARENA_BLOCK_SIZE);
 }
 
 /* `size` bytes aligned for any type, or unaligned for text; NULL when memory ran out. */

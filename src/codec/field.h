@@ -44,4 +44,10 @@ static inline bool uvh_head_has(const uvhttp_head_t *head, uvhttp_field_id_t id)
     return (head->present >> id & 1) != 0;
 }
 
+/* The first field of a known id, or NULL: uvhttp_head_find without the call. */
+static inline const uvhttp_field_t *uvh_head_first(const uvhttp_head_t *head, uvhttp_field_id_t id)
+{
+    return uvh_head_has(head, id) ? &head->fields[head->first[id]] : NULL;
+}
+
 #endif

@@ -21,16 +21,10 @@ static uvhttp_slice_t value_of(const uvhttp_head_t *head, const uvhttp_field_t *
     return (uvhttp_slice_t){head->base + field->value_offset, field->value_length};
 }
 
-/* The first field of a known id, or NULL: uvhttp_head_find without the call. */
-static inline const uvhttp_field_t *first_of(const uvhttp_head_t *head, uvhttp_field_id_t id)
-{
-    return uvh_head_has(head, id) ? &head->fields[head->first[id]] : NULL;
-}
-
 /* The next field with the id of `field`, NULL behind the last. */
 static const uvhttp_field_t *next_same(const uvhttp_head_t *head, const uvhttp_field_t *field)
 {
-    if (field == first_of(head, (uvhttp_field_id_t)field->id) && !field->repeated)
+    if (field == uvh_head_first(head, (uvhttp_field_id_t)field->id) && !field->repeated)
         return NULL;
     const uvhttp_field_t *end = head->fields + head->field_count;
     for (const uvhttp_field_t *next = field + 1; next < end; next++) {
@@ -130,7 +124,7 @@ static inline bool is_name(const uvhttp_head_t *head, const uvhttp_field_t *host
 /* RFC 9112 section 3.2: exactly one Host field in HTTP/1.1, at most one in HTTP/1.0, host[:port] or empty. */
 static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
-    const uvhttp_field_t *field = first_of(head, UVHTTP_FIELD_HOST);
+    const uvhttp_field_t *field = uvh_head_first(head, UVHTTP_FIELD_HOST);
     if (field == NULL)
         return head->minor_version == 0 ? UVHTTP_REASON_NONE : UVHTTP_REASON_HOST_MISSING;
     if (field->repeated)
@@ -304,7 +298,7 @@ static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_fiel
     *codings = (struct codings){false, false, false};
     if (head->minor_version == 0)
         return UVHTTP_REASON_CODING_OLD_VERSION;
-    if (first_of(head, UVHTTP_FIELD_CONTENT_LENGTH) != NULL)
+    if (uvh_head_first(head, UVHTTP_FIELD_CONTENT_LENGTH) != NULL)
         return UVHTTP_REASON_LENGTH_WITH_CODING;
     for (; field != NULL; field = next_same(head, field)) {
         uvhttp_reason_t reason = coding_value(value_of(head, field), codings, is_response);
@@ -331,8 +325,8 @@ static uvhttp_reason_t coding_rule(const uvhttp_head_t *head, const uvhttp_field
 /* RFC 9112 section 6.3: Transfer-Encoding, else Content-Length, else a request has no body. */
 static uvhttp_reason_t body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
-    const uvhttp_field_t *coding = first_of(head, UVHTTP_FIELD_TRANSFER_ENCODING);
-    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
+    const uvhttp_field_t *coding = uvh_head_first(head, UVHTTP_FIELD_TRANSFER_ENCODING);
+    const uvhttp_field_t *length = uvh_head_first(head, UVHTTP_FIELD_CONTENT_LENGTH);
     if (coding != NULL)
         return coding_rule(head, coding, framing);
     if (length != NULL)
@@ -353,7 +347,7 @@ static UVH_NEVER_INLINE struct connection_options connection_options(const uvhtt
     bool close = false;
     bool keep_alive = head->minor_version != 0;
     bool upgrade = false;
-    const uvhttp_field_t *field = first_of(head, UVHTTP_FIELD_CONNECTION);
+    const uvhttp_field_t *field = uvh_head_first(head, UVHTTP_FIELD_CONNECTION);
     for (; field != NULL; field = next_same(head, field)) {
         uvhttp_slice_t rest = value_of(head, field);
         uvhttp_slice_t option;
@@ -372,7 +366,7 @@ static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing
     struct connection_options options = connection_options(head);
     framing->keep_alive = options.keep_alive;
     framing->upgrade =
-        options.upgrade && head->minor_version != 0 && first_of(head, UVHTTP_FIELD_UPGRADE) != NULL;
+        options.upgrade && head->minor_version != 0 && uvh_head_first(head, UVHTTP_FIELD_UPGRADE) != NULL;
 }
 
 /* RFC 9110 section 10.1.1: 100-continue is the one expectation there is; HTTP/1.0 has none. Without a body
@@ -380,7 +374,7 @@ static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing
 static uvhttp_reason_t expect_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     framing->expect_continue = false;
-    const uvhttp_field_t *field = first_of(head, UVHTTP_FIELD_EXPECT);
+    const uvhttp_field_t *field = uvh_head_first(head, UVHTTP_FIELD_EXPECT);
     if (field == NULL || head->minor_version == 0)
         return UVHTTP_REASON_NONE;
     bool has_body = framing->body == UVHTTP_BODY_CHUNKED || framing->content_length > 0;
@@ -465,8 +459,8 @@ static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_metho
  * connection's end; so does having neither field. */
 static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
-    const uvhttp_field_t *coding = first_of(head, UVHTTP_FIELD_TRANSFER_ENCODING);
-    const uvhttp_field_t *length = first_of(head, UVHTTP_FIELD_CONTENT_LENGTH);
+    const uvhttp_field_t *coding = uvh_head_first(head, UVHTTP_FIELD_TRANSFER_ENCODING);
+    const uvhttp_field_t *length = uvh_head_first(head, UVHTTP_FIELD_CONTENT_LENGTH);
     if (coding == NULL && length != NULL)
         return length_rule(head, length, framing);
     struct codings codings = {false, false, false};

@@ -95,8 +95,7 @@ uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *dat
 
 const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head, uvhttp_field_id_t id)
 {
-    return (unsigned)id < UVHTTP_FIELD_COUNT && uvh_head_has(head, id) ? &head->fields[head->first[id]]
-                                                                       : NULL;
+    return (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(head, id) : NULL;
 }
 
 const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name, size_t length)

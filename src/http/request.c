@@ -217,12 +217,10 @@ const char *uvhttp_request_header(uvhttp_request_t *request, const char *name)
 
 uvhttp_slice_t uvhttp_request_field(uvhttp_request_t *request, uvhttp_field_id_t id)
 {
-    const uvhttp_head_t *head = request->head;
-    if ((unsigned)id >= UVHTTP_FIELD_COUNT ||
-        !uvh_head_has(head, id)) /* as good as always, for who asks for many */
-        return no_slice;
-    const uvhttp_field_t *field = &head->fields[head->first[id]];
-    return terminated(request->bytes, field->value_offset, field->value_length);
+    /* Without a call, for who asks for many that are not there. */
+    const uvhttp_field_t *field =
+        (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(request->head, id) : NULL;
+    return field == NULL ? no_slice : terminated(request->bytes, field->value_offset, field->value_length);
 }
 
 size_t uvhttp_request_header_count(const uvhttp_request_t *request)

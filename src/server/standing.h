@@ -3,7 +3,7 @@
  *
  * Since a head says what time it is, an answer stands for the rest of a second, and in the next one it is made anew, in another file: pages that are on their
  * way to a client are never written to, and need no descriptor any more. Keeping an answer costs about what OFTEN times sending it saves. One store for
- * each worker, used on its thread only; time is an argument. Called by conn_standing.c and conn_tx.c. */
+ * each worker, used on its thread only; time is an argument. Filled by conn_standing.c and conn_tx.c; worker.c gives it back. */
 #ifndef UVH_SERVER_STANDING_H
 #define UVH_SERVER_STANDING_H
 
@@ -34,7 +34,7 @@ struct uvh_standing {
     uint64_t until;                     /* when this second is over, by the loop's clock */
     uint64_t edition;                   /* one for each file, and for each second without one */
     struct uvh_standing_answer *places; /* an answer's is found by its id; NULL until one is asked for */
-    int descriptor;                     /* of the file; -1: there is none */
+    int descriptor;                     /* of the file; negative: there is none */
     uint64_t size;                      /* of the file */
 };
 

@@ -355,7 +355,7 @@ static void what_cannot_be_gone_on_with_ends_the_connection_and_is_counted(void 
     fault_heap_arm(&stage.heap, 0, false);
     stats = uvhttp_server_stats(stage.server);
     /* 0 when a second has just begun: then not even the head could be sent. */
-    assert_true(client.received == 1000 || client.received == 0 || strstr(client.data, " 503 ") != NULL);
+    assert_true(client.received == 1000 || client.received == 0);
     if (client.received == 1000) {
         assert_int_equal(stats->responses_2xx, responses + 1);
         assert_int_equal(stats->bytes_sent, bytes + 1000);
@@ -582,28 +582,26 @@ static void last_date(char date[64])
 static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void **state)
 {
     struct raw_client slow = {.socket = -1};
-    char before[64], after[64];
+    char before[64], after[64], date[64];
     struct raw_answer got;
     size_t offset = 0;
     (void)state;
     begin();
-    make_it_stand();
-    assert_int_equal(ask(GET("/often"), 1), 1);
-    last_date(before);
-    /* Of this one a part is taken, and the rest in the next second. */
-    system_does.sendfile_most = 1000;
-    raw_client_connect(&slow, uvhttp_server_port(stage.server), 0);
-    for (int i = 0; i < UVH_STANDING_OFTEN + 1; i++)
-        raw_client_send_text(&slow, GET("/often"));
-    system_does.sendfile_error = EAGAIN;
-    for (int i = 0; i < 10; i++) {
-        raw_client_step(&slow, 1);
-        system_does.sendfile_errors = 100;
-        stage_turn(&stage);
-    }
-    system_does.sendfile_errors = 0;
-    system_does.sendfile_most = 0;
-    memcpy(after, before, sizeof(after));
+    do { /* until it all lies within one second */
+        raw_client_close(&slow, false);
+        make_it_stand();
+        last_date(before);
+        size_t calls = sendfile_calls;
+        raw_client_connect(&slow, uvhttp_server_port(stage.server), 0);
+        for (int i = 0; i < UVH_STANDING_OFTEN; i++)
+            raw_client_send_text(&slow, GET("/often"));
+        for (int i = 0; i < MOST_WAITS && sendfile_calls < calls + UVH_STANDING_OFTEN; i++) {
+            raw_client_step(&slow, 1); /* so nearly all of it waits in the system */
+            stage_turn(&stage);
+        }
+        assert_int_equal(ask(GET("/often"), 1), 1);
+        last_date(after);
+    } while (strcmp(before, after) != 0);
     for (int i = 0; i < MOST_WAITS && strcmp(before, after) == 0; i++) {
         stage_wait(&stage);
         assert_int_equal(ask(GET("/often"), 1), 1);
@@ -613,11 +611,12 @@ static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void *
     assert_int_equal(ask(GET("/often"), 1), 1);
     last_date(after);
     assert_string_not_equal(before, after);
-    assert_int_equal(stage_drive_answers(&stage, &slow, SIZE, UVH_STANDING_OFTEN + 1),
-                     UVH_STANDING_OFTEN + 1);
-    for (int i = 0; i < UVH_STANDING_OFTEN + 1; i++) {
+    assert_int_equal(stage_drive_answers(&stage, &slow, SIZE, UVH_STANDING_OFTEN), UVH_STANDING_OFTEN);
+    for (int i = 0; i < UVH_STANDING_OFTEN; i++) {
         assert_true(raw_client_answer(&slow, &offset, false, &got));
         assert_memory_equal(got.body, body, SIZE);
+        assert_true(raw_answer_field(&got, "Date", date, sizeof(date)));
+        assert_string_equal(date, before);
     }
     raw_client_close(&slow, false);
     end();

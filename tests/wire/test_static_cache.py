@@ -32,6 +32,20 @@ def open_files(server, root):
     return sorted(names)
 
 
+def start_traced(place, trace, calls, *flags):
+    """A server whose calls of these names are written to a file."""
+    return Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", *flags,
+                   environment={"ASAN_OPTIONS": "detect_leaks=0"},  # which cannot be done to a process that is traced
+                   wrapper=("strace", "-f", "-e", f"trace={calls}", "-o", str(trace)))
+
+
+def end_traced(server):
+    """strace passes no signals on: its child is the server."""
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
+    os.kill(int(children), 15)
+    assert server.wait() == 0
+
+
 def test_a_crowd_gets_one_file(place, serve):
     """All of them the whole of it, whether they came before, while or after it was read."""
     content = raw.pattern(300 * KIB)
@@ -55,19 +69,14 @@ def test_a_crowd_costs_one_open(place, tmp_path):
     """Counted by the system. The others come on connections that are there already, with requests that are sent at once."""
     write(place, "popular", raw.pattern(300 * KIB))
     trace = tmp_path / "trace"
-    server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", "--revalidate-ms", HOUR,
-                     environment={"ASAN_OPTIONS": "detect_leaks=0"},  # which cannot be done to a process that is traced
-                     wrapper=("strace", "-f", "-e", "trace=openat2,openat", "-o", str(trace)))
+    server = start_traced(place, trace, "openat2,openat", "--revalidate-ms", HOUR)
     connections = [server.connect() for _ in range(200)]
     for connection in connections:
         connection.send(raw.request("GET", "/popular"))
     for connection in connections:
         assert connection.response().status == 200
         connection.close()
-    # strace passes no signals on: its child is the server.
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
-    os.kill(int(children), 15)
-    assert server.wait() == 0
+    end_traced(server)
     opened = [line for line in trace.read_text().splitlines() if '"popular"' in line]
     assert len([line for line in opened if "O_PATH" not in line]) == 1  # read
     assert len([line for line in opened if "O_PATH" in line]) == 1  # looked at
@@ -267,13 +276,10 @@ def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_pa
     answers = {}
     for memory in ("8M", "0"):
         trace = tmp_path / f"trace-{memory}"
-        server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", "--revalidate-ms", HOUR, "--standing-memory", memory,
-                         environment={"ASAN_OPTIONS": "detect_leaks=0"}, wrapper=("strace", "-f", "-e", "trace=sendfile,sendmsg,memfd_create", "-o", str(trace)))
+        server = start_traced(place, trace, "sendfile,sendmsg,memfd_create", "--revalidate-ms", HOUR, "--standing-memory", memory)
         with server.connect() as connection:
             answers[memory] = [connection.ask("GET", "/often") for _ in range(200)]
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
-        os.kill(int(children), 15)
-        assert server.wait() == 0
+        end_traced(server)
         calls = trace.read_text()
         whole = calls.count("sendfile(")
         if memory == "0" or "memfd_create(" not in calls:  # or Linux before 6.5
@@ -316,15 +322,12 @@ def test_a_limit_on_the_size_of_files_ends_nothing(place, serve):
 def test_answers_of_small_parts_leave_together(place, tmp_path):
     write(place, "file", raw.pattern(2 * KIB))
     trace = tmp_path / "trace"
-    server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", environment={"ASAN_OPTIONS": "detect_leaks=0"},
-                     wrapper=("strace", "-f", "-e", "trace=sendmsg,sendto,sendfile", "-o", str(trace)))
+    server = start_traced(place, trace, "sendmsg,sendto,sendfile")
     with server.connect() as connection:
         assert connection.ask("GET", "/file").status == 200
         connection.send(raw.request("GET", "/file", "Range: bytes=0-9,100-109") * 16)
         for response in connection.responses(16):
             assert response.status == 206
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
-    os.kill(int(children), 15)
-    assert server.wait() == 0
+    end_traced(server)
     calls = trace.read_text()
     assert sum(calls.count(f"{call}(") for call in ("sendmsg", "sendto", "sendfile")) <= 3
