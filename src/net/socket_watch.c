@@ -1,9 +1,80 @@
-/* uv_poll_t with the interest remembered: changing it costs system calls in libuv, so it is changed only when it differs. */
+/* uv_poll_t with the interest remembered: changing it costs system calls in libuv, so it is changed only when it differs.
+ *
+ * libuv has no edges, but its set of descriptors is public (uv_backend_fd), and so a socket in it can be told of by them from outside; whatever
+ * libuv does to the socket later brings the level back. What is not public is how it names descriptors there, so that is looked up first, in a
+ * loop of its own. */
 #include "net/socket_watch.h"
 
+#include "platform/edges.h"
 #include "platform/socket.h"
 
-enum { INTEREST_UNSET = 255 };
+enum {
+    INTEREST_UNSET = 255,
+#if defined(UVH_DEBUG_CHECKS)
+    OFTEN = 1, /* so that the tests meet edges everywhere */
+#else
+    OFTEN = 8, /* the change costs what some three requests save */
+#endif
+};
+
+/* ---- edges ---- */
+
+static uv_once_t looked_up = UV_ONCE_INIT;
+static bool has_edges;
+
+static void on_probe(uv_poll_t *poll, int status, int events)
+{
+    (void)poll;
+    (void)status;
+    (void)events;
+}
+
+/* `descriptor` can be written. */
+static void look_into_set(uv_loop_t *loop, uv_file descriptor)
+{
+    uv_poll_t poll;
+    if (uv_poll_init(loop, &poll, descriptor) != 0)
+        return;
+    if (uv_poll_start(&poll, UV_WRITABLE, on_probe) == 0) {
+        uv_run(loop, UV_RUN_NOWAIT);
+        has_edges = uvh_edges_fit(uv_backend_fd(loop), descriptor);
+    }
+    uv_close((uv_handle_t *)&poll, NULL);
+    uv_run(loop, UV_RUN_DEFAULT);
+}
+
+static void look_up_edges(void)
+{
+    uv_loop_t loop;
+    uv_file ends[2];
+    if (uv_loop_init(&loop) != 0)
+        return;
+    if (uv_pipe(ends, 0, 0) == 0) {
+        look_into_set(&loop, ends[1]);
+        uvh_socket_close(ends[0]);
+        uvh_socket_close(ends[1]);
+    }
+    uv_loop_close(&loop);
+}
+
+/* Not from the first event on: most of what a connection with few requests would get is one more system call. */
+static void count_told(struct uvh_socket_watch *watch)
+{
+    if (watch->interest != UVH_WANT_READ || watch->peer_ended || ++watch->told < OFTEN)
+        return;
+    uv_once(&looked_up, look_up_edges);
+    bool by_edges = has_edges && uvh_edges_read(uv_backend_fd(watch->poll.loop), watch->socket) == 0;
+    watch->told = by_edges ? UVH_TOLD_BY_EDGES : UVH_TOLD_BY_LEVEL;
+}
+
+void uvh_socket_watch_by_level(struct uvh_socket_watch *watch)
+{
+    if (watch->told == UVH_TOLD_BY_EDGES)
+        watch->interest = INTEREST_UNSET;
+    watch->told = UVH_TOLD_BY_LEVEL;
+}
+
+/* ---- interest ---- */
 
 int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket)
 {
@@ -12,6 +83,7 @@ int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int s
         return err;
     watch->socket = socket;
     watch->interest = INTEREST_UNSET;
+    watch->told = 0;
     return 0;
 }
 
@@ -21,16 +93,19 @@ int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_
      * sends (one that does ends its own connection). */
     static const int events[] = {
         [UVH_WANT_NOTHING] = UV_PRIORITIZED,
-        [UVH_WANT_READ] = UV_READABLE,
+        [UVH_WANT_READ] = UV_READABLE | UV_DISCONNECT, /* for edges, see uvh_socket_watch_has_read */
         [UVH_WANT_WRITE] = UV_WRITABLE,
         [UVH_WANT_BOTH] = UV_READABLE | UV_WRITABLE,
     };
     if (watch->interest == interest)
         return 0;
     int err = uv_poll_start(&watch->poll, events[interest], on_poll);
-    if (err == 0)
-        watch->interest = (unsigned char)interest;
-    return err;
+    if (err != 0)
+        return err;
+    watch->interest = (unsigned char)interest;
+    if (watch->told != UVH_TOLD_BY_LEVEL)
+        watch->told = 0;
+    return 0;
 }
 
 void uvh_socket_watch_forget(struct uvh_socket_watch *watch)
@@ -47,6 +122,9 @@ unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int 
         watch->interest = INTEREST_UNSET;
         return interest;
     }
+    watch->peer_ended = (events & UV_DISCONNECT) != 0;
+    if (UVH_UNLIKELY(watch->told < OFTEN))
+        count_told(watch);
     return ((events & UV_READABLE) != 0 ? UVH_WANT_READ : 0u) |
            ((events & UV_WRITABLE) != 0 ? UVH_WANT_WRITE : 0u);
 }

@@ -1,10 +1,17 @@
 /* A socket on a loop: says when it can be read or written, and moves no byte itself.
  *
+ * A socket that is read again and again is told of by edges, where the system can: only when something new has come. So whoever reads
+ * says by uvh_socket_watch_has_read what was left.
+ *
  * Always true: the owner's memory lives until `closed` has run. Built on uv_poll_t: see docs/architecture.md, "Sockets". */
 #ifndef UVH_NET_SOCKET_WATCH_H
 #define UVH_NET_SOCKET_WATCH_H
 
+#include <stdbool.h>
+
 #include <uv.h>
+
+#include "base/compiler.h"
 
 /* What can be watched, as bits. */
 enum {
@@ -18,6 +25,13 @@ struct uvh_socket_watch {
     uv_poll_t poll;
     int socket;
     unsigned char interest; /* UVH_WANT_* */
+    unsigned char told;     /* times it could be read since the interest is this; or UVH_TOLD_* */
+    bool peer_ended;        /* was told with the last event */
+};
+
+enum {
+    UVH_TOLD_BY_EDGES = 254,
+    UVH_TOLD_BY_LEVEL = 255, /* for good: edges were of no use here, or are not to be had */
 };
 
 /* The poll's callback finds its owner by UVH_CONTAINER_OF and asks uvh_socket_watch_ready what happened. */
@@ -27,6 +41,17 @@ int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int s
 
 /* Changes what is watched; costs nothing when it is watched already. 0 or libuv's code. */
 int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_poll_cb on_poll);
+
+/* The owner does not read everything with each event. To be followed by uvh_socket_watch_want, so that what is left is told. */
+void uvh_socket_watch_by_level(struct uvh_socket_watch *watch);
+
+/* Bytes were received, `all` of them: fewer than there was room for. To be followed by uvh_socket_watch_want, so that what is left is told, which
+ * may be that the peer has ended its side. */
+static inline void uvh_socket_watch_has_read(struct uvh_socket_watch *watch, bool all)
+{
+    if (UVH_UNLIKELY(!all || watch->peer_ended))
+        uvh_socket_watch_by_level(watch);
+}
 
 /* Somebody else's callback is to be told from the next uvh_socket_watch_want on, whatever that wants. */
 void uvh_socket_watch_forget(struct uvh_socket_watch *watch);

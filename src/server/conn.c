@@ -280,6 +280,7 @@ void uvh_conn_settle(struct uvh_conn *conn, bool progress)
     case UVH_RX_STREAM: /* see above */
     case UVH_RX_STOPPED:
         set_timeout(conn, UVH_TIMEOUT_LINGER, false);
+        uvh_socket_watch_by_level(&conn->watch);
         watch(conn, UVH_WANT_READ);
         break;
     }
@@ -457,6 +458,7 @@ void uvh_conn_check(const struct uvh_conn *conn)
     assert((conn->rx == UVH_RX_STREAM) <= (conn->stream != NULL && conn->exchange == NULL));
     assert(conn->rx != UVH_RX_STOPPED || conn->exchange == NULL || conn->exchange->base.finished);
     assert(conn->rx != UVH_RX_STOPPED || conn->tx == UVH_TX_IDLE);
+    assert(conn->rx != UVH_RX_STOPPED || conn->watch.told == UVH_TOLD_BY_LEVEL);
     assert(!uvh_list_empty(&conn->timeout.link));
 #else
     (void)conn;

@@ -290,8 +290,8 @@ void uvh_conn_rx_readable(struct uvh_conn *conn)
         return;
     }
     struct uvh_buffer *buffer = span.buffer;
-    ssize_t count =
-        uvh_socket_receive(conn->watch.socket, buffer->data + buffer->used, buffer->capacity - buffer->used);
+    size_t room = buffer->capacity - buffer->used;
+    ssize_t count = uvh_socket_receive(conn->watch.socket, buffer->data + buffer->used, room);
     if (count <= 0) {
         keep_rest(conn, span, 0, false);
         if (count == 0)
@@ -300,6 +300,7 @@ void uvh_conn_rx_readable(struct uvh_conn *conn)
             uvh_conn_close(conn);
         return;
     }
+    uvh_socket_watch_has_read(&conn->watch, (size_t)count < room);
     uvh_counter_add(&conn->worker->counters.bytes_received, (uint64_t)count);
     span.length += (uint32_t)count;
     buffer->used += (size_t)count;
