@@ -41,7 +41,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket)
 {
-    int err = uvh_socket_watch_init(&listener->watch, loop, socket);
+    int err = uvh_socket_watch_init(&listener->watch, loop, socket, false);
     if (err != 0)
         return err;
     listener->paused = false;

@@ -1,8 +1,7 @@
 /* uv_poll_t with the interest remembered: changing it costs system calls in libuv, so it is changed only when it differs.
  *
  * libuv has no edges, but its set of descriptors is public (uv_backend_fd), and so a socket in it can be told of by them from outside; whatever
- * libuv does to the socket later brings the level back. What is not public is how it names descriptors there, so that is looked up first, in a
- * loop of its own. */
+ * libuv does to the socket later brings the level back. What is not public is how it names descriptors there, so that is looked up first. */
 #include "net/socket_watch.h"
 
 #include "platform/edges.h"
@@ -43,7 +42,7 @@ static void look_into_set(uv_loop_t *loop, uv_file descriptor)
     uv_run(loop, UV_RUN_DEFAULT);
 }
 
-static void look_up_edges(void)
+static void look_up(void)
 {
     uv_loop_t loop;
     uv_file ends[2];
@@ -57,33 +56,40 @@ static void look_up_edges(void)
     uv_loop_close(&loop);
 }
 
-/* Not from the first event on: most of what a connection with few requests would get is one more system call. */
+bool uvh_socket_watch_has_edges(void)
+{
+    uv_once(&looked_up, look_up);
+    return has_edges;
+}
+
+/* Not from the first event on: all that a connection with few requests would get is two more system calls. */
 static void count_told(struct uvh_socket_watch *watch)
 {
     if (watch->interest != UVH_WANT_READ || watch->peer_ended || ++watch->told < OFTEN)
         return;
-    uv_once(&looked_up, look_up_edges);
-    bool by_edges = has_edges && uvh_edges_read(uv_backend_fd(watch->poll.loop), watch->socket) == 0;
+    bool by_edges = uvh_edges_begin(uv_backend_fd(watch->poll.loop), watch->socket) == 0;
     watch->told = by_edges ? UVH_TOLD_BY_EDGES : UVH_TOLD_BY_LEVEL;
 }
 
 void uvh_socket_watch_by_level(struct uvh_socket_watch *watch)
 {
-    if (watch->told == UVH_TOLD_BY_EDGES)
-        watch->interest = INTEREST_UNSET;
+    bool by_edges = watch->told == UVH_TOLD_BY_EDGES;
     watch->told = UVH_TOLD_BY_LEVEL;
+    if (by_edges && uvh_edges_end(uv_backend_fd(watch->poll.loop), watch->socket) != 0)
+        watch->interest = INTEREST_UNSET; /* the owner settles at the end of its event */
 }
 
 /* ---- interest ---- */
 
-int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket)
+int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket, bool by_edges)
 {
     int err = uv_poll_init(loop, &watch->poll, socket);
     if (err != 0)
         return err;
     watch->socket = socket;
     watch->interest = INTEREST_UNSET;
-    watch->told = 0;
+    watch->told = by_edges ? 0 : UVH_TOLD_BY_LEVEL;
+    watch->peer_ended = false;
     return 0;
 }
 
@@ -125,7 +131,7 @@ unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int 
     watch->peer_ended = (events & UV_DISCONNECT) != 0;
     if (UVH_UNLIKELY(watch->told < OFTEN))
         count_told(watch);
-    return ((events & UV_READABLE) != 0 ? UVH_WANT_READ : 0u) |
+    return ((events & (UV_READABLE | UV_DISCONNECT)) != 0 ? UVH_WANT_READ : 0u) |
            ((events & UV_WRITABLE) != 0 ? UVH_WANT_WRITE : 0u);
 }
 

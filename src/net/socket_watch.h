@@ -1,7 +1,7 @@
 /* A socket on a loop: says when it can be read or written, and moves no byte itself.
  *
- * A socket that is read again and again is told of by edges, where the system can: only when something new has come. So whoever reads
- * says by uvh_socket_watch_has_read what was left.
+ * A socket that is read again and again is told of by edges, if the owner allows it: only when something new has come. So whoever reads
+ * says by uvh_socket_watch_has_read whether something was left.
  *
  * Always true: the owner's memory lives until `closed` has run. Built on uv_poll_t: see docs/architecture.md, "Sockets". */
 #ifndef UVH_NET_SOCKET_WATCH_H
@@ -31,22 +31,25 @@ struct uvh_socket_watch {
 
 enum {
     UVH_TOLD_BY_EDGES = 254,
-    UVH_TOLD_BY_LEVEL = 255, /* for good: edges were of no use here, or are not to be had */
+    UVH_TOLD_BY_LEVEL = 255, /* for good: edges are of no use here, or not to be had */
 };
 
 /* The poll's callback finds its owner by UVH_CONTAINER_OF and asks uvh_socket_watch_ready what happened. */
 
-/* 0 or libuv's code; the socket stays the caller's on failure. Watches nothing yet. */
-int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket);
+/* Sockets on a loop can be told of by edges. The first call looks that up, by a loop of its own. Any thread. */
+bool uvh_socket_watch_has_edges(void);
+
+/* `by_edges`: only if uvh_socket_watch_has_edges, and for a loop on whose descriptors nobody waits but uv_run, which would take the events away.
+ * 0 or libuv's code; the socket stays the caller's on failure. Watches nothing yet. */
+int uvh_socket_watch_init(struct uvh_socket_watch *watch, uv_loop_t *loop, int socket, bool by_edges);
 
 /* Changes what is watched; costs nothing when it is watched already. 0 or libuv's code. */
 int uvh_socket_watch_want(struct uvh_socket_watch *watch, unsigned interest, uv_poll_cb on_poll);
 
-/* The owner does not read everything with each event. To be followed by uvh_socket_watch_want, so that what is left is told. */
+/* The owner does not read everything with each event: what is left is told again from now on. */
 void uvh_socket_watch_by_level(struct uvh_socket_watch *watch);
 
-/* Bytes were received, `all` of them: fewer than there was room for. To be followed by uvh_socket_watch_want, so that what is left is told, which
- * may be that the peer has ended its side. */
+/* Bytes were received, `all` of them: fewer than there was room for. What is left is told again, which may be that the peer has ended its side. */
 static inline void uvh_socket_watch_has_read(struct uvh_socket_watch *watch, bool all)
 {
     if (UVH_UNLIKELY(!all || watch->peer_ended))

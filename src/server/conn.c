@@ -132,7 +132,8 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_conn *conn)
 int uvh_conn_accept(struct uvh_worker *worker, int socket, bool reject)
 {
     struct uvh_conn *conn = uvh_slab_take(&worker->connections);
-    int err = conn == NULL ? UVHTTP_ENOMEM : uvh_socket_watch_init(&conn->watch, worker->loop, socket);
+    int err = conn == NULL ? UVHTTP_ENOMEM
+                           : uvh_socket_watch_init(&conn->watch, worker->loop, socket, worker->has_edges);
     if (err != 0) {
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s", uvhttp_strerror(err));
         if (conn != NULL)

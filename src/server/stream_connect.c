@@ -155,7 +155,9 @@ static bool try_address(struct uvh_connecting *connecting, const struct sockaddr
 {
     struct uvh_conn *conn = connecting->conn;
     int socket = uvh_socket_connect(address);
-    int err = socket < 0 ? socket : uvh_socket_watch_init(&conn->watch, connecting->worker->loop, socket);
+    struct uvh_worker *worker = connecting->worker;
+    int err =
+        socket < 0 ? socket : uvh_socket_watch_init(&conn->watch, worker->loop, socket, worker->has_edges);
     if (err != 0) {
         connecting->status = err;
         if (socket >= 0)

@@ -273,6 +273,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     }
     worker->loop = loop;
     worker->index = worker->compared = index;
+    worker->has_edges = (index > 0 || server->owns_loop) && uvh_socket_watch_has_edges();
     uvh_list_init(&worker->listeners);
     uvh_steering_init(&worker->steering);
     uvh_list_init(&worker->streams);

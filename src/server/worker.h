@@ -60,7 +60,8 @@ enum {
 struct uvh_worker {
     struct uvh_server *server;
     uv_loop_t *loop;
-    size_t index; /* 0: the one on the caller's thread */
+    size_t index;   /* 0: the one on the caller's thread */
+    bool has_edges; /* for its sockets: see uvh_socket_watch_init */
     struct uvh_slab connections;
     struct uvh_arena_pool arenas;
     struct uvh_buffer_pool buffers;

@@ -7,18 +7,21 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "net/socket_watch.h"
+#include "platform/edges.h"
+#include "server/server.h"
 #include "support/stage.h"
 
 enum {
     OFTEN = 12,      /* requests one after the other, more than it takes */
-    BURST = 3000,    /* at once, more than the server reads at once */
+    BURST = 400,     /* at once, more than the server reads at once */
+    BUFFER = 4096,   /* that it reads into */
     LARGE = 4000000, /* more than the sockets hold */
     STEP = 1 << 20,
     MOST_WAITS = 2000,
@@ -29,10 +32,11 @@ enum {
 
 static struct {
     bool refuses_edges;
+    bool refuses_levels;
     bool names_otherwise; /* than by numbers, which libuv may do one day */
 } system_does;
 
-static size_t edges; /* sockets that were changed to them */
+static size_t edges, levels; /* sockets that were changed to them */
 
 static struct stage stage;
 static struct raw_client client;
@@ -43,9 +47,10 @@ static char large[LARGE];
 
 int epoll_ctl(int set, int operation, int descriptor, struct epoll_event *event)
 {
-    if (operation == EPOLL_CTL_MOD && (event->events & EPOLLET) != 0) {
-        edges++;
-        if (system_does.refuses_edges) {
+    if (operation == EPOLL_CTL_MOD) { /* libuv takes out and puts in again */
+        bool by_edges = (event->events & EPOLLET) != 0;
+        *(by_edges ? &edges : &levels) += 1;
+        if (by_edges ? system_does.refuses_edges : system_does.refuses_levels) {
             errno = ENOMEM;
             return -1;
         }
@@ -102,10 +107,12 @@ static void ask_often(void)
 
 static void begin(void)
 {
-    memset(&system_does, 0, sizeof(system_does));
-    edges = 0;
+    edges = levels = 0;
     stage_begin(&stage);
-    stage.config->keep_alive_timeout = 3600; /* whoever was forgotten is not found by it */
+    stage.config->keep_alive_timeout = stage.config->linger_timeout =
+        3600; /* whoever was forgotten is not found by them */
+    stage.config->max_header_size = stage.config->max_trailer_size = BUFFER / 2;
+    stage.config->buffer_size = BUFFER;
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "POST", "/", answer, NULL), 0);
@@ -119,14 +126,15 @@ static void end(void)
 {
     raw_client_close(&client, false);
     stage_end(&stage);
+    memset(&system_does, 0, sizeof(system_does));
 }
 
 /* ---- tests ---- */
 
 static void ask_where_sockets_are_named_otherwise(void)
 {
-    begin();
     system_does.names_otherwise = true;
+    begin();
     ask_often();
     assert_int_equal(edges, 0);
     end();
@@ -156,7 +164,15 @@ static void what_is_read_often_is_told_by_edges(void **state)
     assert_int_equal(edges, 1);
     ask_often();
     assert_int_equal(edges, 1);
+    assert_int_equal(levels, 0);
     end();
+}
+
+static void ask_at_once(void)
+{
+    for (int i = 0; i < BURST; i++)
+        raw_client_send_text(&client, GET);
+    assert_answered(BURST);
 }
 
 static void what_was_not_read_at_once_is_read_later(void **state)
@@ -164,11 +180,21 @@ static void what_was_not_read_at_once_is_read_later(void **state)
     (void)state;
     begin();
     ask_often();
-    for (int i = 0; i < BURST; i++)
-        raw_client_send_text(&client, GET);
-    assert_answered(BURST);
+    ask_at_once();
     ask_often();
     assert_int_equal(edges, 1); /* not again for somebody who sends so much */
+    assert_int_equal(levels, 1);
+    end();
+}
+
+static void when_levels_are_refused_libuv_brings_them_back(void **state)
+{
+    (void)state;
+    system_does.refuses_levels = true;
+    begin();
+    ask_often();
+    ask_at_once();
+    assert_int_equal(levels, 1);
     end();
 }
 
@@ -182,6 +208,7 @@ static void a_body_of_many_readings_is_taken(void **state)
     raw_client_send(&client, large, 500000);
     assert_answered(1);
     ask_often();
+    assert_int_equal(levels, 1);
     end();
 }
 
@@ -254,15 +281,41 @@ static void a_refused_request_is_followed_to_its_end(void **state)
 static void without_edges_everything_is_answered_as_well(void **state)
 {
     (void)state;
-    begin();
     system_does.refuses_edges = true;
+    begin();
     ask_often();
     ask_often();
     assert_int_equal(edges, 1); /* tried once */
-    for (int i = 0; i < BURST; i++)
-        raw_client_send_text(&client, GET);
-    assert_answered(BURST);
+    ask_at_once();
+    assert_int_equal(levels, 0);
     end();
+}
+
+/* Somebody else may wait on the descriptors of a loop that was handed over, and would take the events away. */
+static void only_loops_of_the_servers_own_have_edges(void **state)
+{
+    (void)state;
+    begin();
+    raw_client_close(&client, false);
+    uvhttp_server_free(stage.server);
+    assert_int_equal(uvhttp_server_listen(stage_new_server(&stage), "127.0.0.1", 0), 0);
+    assert_false(uvh_server_of(stage.server)->workers[0].has_edges);
+    uvhttp_server_t *own = uvhttp_server_new(NULL);
+    assert_int_equal(uvhttp_server_listen(own, "127.0.0.1", 0), 0);
+    assert_true(uvh_server_of(own)->workers[0].has_edges);
+    uvhttp_server_free(own);
+    end();
+}
+
+/* recv may stop between two pieces of what was written to another kind of stream (unix(7), SCM_RIGHTS). */
+static void only_tcp_has_edges(void **state)
+{
+    int ends[2];
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(uvh_edges_begin(-1, ends[0]), -EPROTONOSUPPORT);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 int main(void)
@@ -271,12 +324,15 @@ int main(void)
         cmocka_unit_test(without_the_names_that_are_known_there_are_no_edges), /* the first */
         cmocka_unit_test(what_is_read_often_is_told_by_edges),
         cmocka_unit_test(what_was_not_read_at_once_is_read_later),
+        cmocka_unit_test(when_levels_are_refused_libuv_brings_them_back),
         cmocka_unit_test(a_body_of_many_readings_is_taken),
         cmocka_unit_test(the_end_behind_a_request_is_seen),
         cmocka_unit_test(a_reset_behind_a_request_is_seen),
         cmocka_unit_test(who_had_to_wait_is_told_by_edges_again),
         cmocka_unit_test(a_refused_request_is_followed_to_its_end),
         cmocka_unit_test(without_edges_everything_is_answered_as_well),
+        cmocka_unit_test(only_loops_of_the_servers_own_have_edges),
+        cmocka_unit_test(only_tcp_has_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,7 @@ uvhttp_server_t *stage_new_server(struct stage *stage)
 void stage_listen(struct stage *stage)
 {
     assert_int_equal(uvhttp_server_listen(stage->server, "127.0.0.1", 0), 0);
+    uvh_server_of(stage->server)->workers[0].has_edges = uvh_socket_watch_has_edges();
     assert_true(uvhttp_server_port(stage->server) > 0);
 }
 

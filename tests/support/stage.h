@@ -36,7 +36,7 @@ void stage_end(struct stage *stage);
 /* A server with the stage's configuration on the stage's loop; NULL when the heap has failed. */
 uvhttp_server_t *stage_new_server(struct stage *stage);
 
-/* Listens on a free port of 127.0.0.1. */
+/* Listens on a free port of 127.0.0.1; its sockets are told of by edges, as on a loop of the server's own. */
 void stage_listen(struct stage *stage);
 
 /* Connections accepted from now on have a send buffer of about this size, so that the server is cut off in the middle. */
