@@ -263,6 +263,12 @@ UVHTTP_EXPORT int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvh
  * the first; `data` NULL takes it back. Thread: as uvhttp_prepared_add. */
 UVHTTP_EXPORT void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, size_t size);
 
+/* The same of `size` bytes of an open regular file from `offset`, sent by uvhttp_response_send_descriptor with the same three. The descriptor stays yours and
+ * open as long as `prepared` lives. Should the file be written to all the same, clients get the old bytes for up to a second. This promise and that of
+ * uvhttp_prepared_set_body replace one another; a negative `descriptor` takes them back. Thread: as uvhttp_prepared_add. */
+UVHTTP_EXPORT void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor,
+                                                  uint64_t offset, size_t size);
+
 /* Sends these fields with the response, after those set one by one. They are copied when the response is sent, so
  * `prepared` has to live until the send function returns. One set per response: a second call replaces the first. A
  * Content-Type among them wins over those set or given otherwise. */

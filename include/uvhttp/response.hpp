@@ -101,6 +101,12 @@ public:
         if (prepared_)
             uvhttp_prepared_set_body(prepared_.get(), body.data(), body.size());
     }
+    /* As uvhttp_prepared_set_descriptor. */
+    void setDescriptor(int descriptor, std::uint64_t offset, std::size_t size) noexcept
+    {
+        if (prepared_)
+            uvhttp_prepared_set_descriptor(prepared_.get(), descriptor, offset, size);
+    }
     const uvhttp_prepared_t *native() const noexcept { return prepared_.get(); }
 
 private:

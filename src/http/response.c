@@ -343,6 +343,13 @@ void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain
     response->drain_arg = arg;
 }
 
+/* Another one for each state, so that what was kept of an earlier one is not found any more. */
+static uint64_t next_id(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
 uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
 {
     if (allocator == NULL)
@@ -353,22 +360,24 @@ uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
     uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
     prepared->has_content_type = false;
     prepared->has_upgrade = false;
-    prepared->id = 0;
-    prepared->body = (uvhttp_slice_t){NULL, 0};
+    uvhttp_prepared_set_body(prepared, NULL, 0);
     return prepared;
-}
-
-/* Another one for each state, so that what was kept of an earlier one is not found any more. */
-static uint64_t next_id(void)
-{
-    static _Atomic uint64_t last;
-    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
 void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, size_t size)
 {
     prepared->body = (uvhttp_slice_t){data, size};
+    prepared->descriptor = -1;
+    prepared->offset = 0;
     prepared->id = data == NULL ? 0 : next_id();
+}
+
+void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor, uint64_t offset, size_t size)
+{
+    prepared->body = (uvhttp_slice_t){NULL, size};
+    prepared->descriptor = descriptor;
+    prepared->offset = offset;
+    prepared->id = descriptor < 0 ? 0 : next_id();
 }
 
 void uvhttp_prepared_free(uvhttp_prepared_t *prepared)

@@ -107,7 +107,10 @@ struct uvhttp_prepared {
     bool has_content_type;  /* which then wins over all others */
     bool has_upgrade;       /* which Connection then names */
     uint64_t id;            /* of these fields with `body`, never given twice; 0: they are of no one body */
-    uvhttp_slice_t body;    /* what uvhttp_prepared_set_body has promised */
+    /* What uvhttp_prepared_set_body or ..._set_descriptor has promised. */
+    uvhttp_slice_t body; /* `base` NULL: in a file */
+    int descriptor;      /* of that; else -1 */
+    uint64_t offset;     /* in it */
 };
 
 /* Runs the release callbacks of the body and of its filters if they have not run yet. */

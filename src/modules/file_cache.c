@@ -37,7 +37,8 @@ static struct uvh_file_entry **bucket_of(struct uvh_file_cache *cache, uint64_t 
     return &cache->buckets[hash & (cache->bucket_count - 1)];
 }
 
-/* Without memory for more buckets the chains just become longer. */
+/* Twice as many buckets as entries, since each entry that is passed by may be one that no cache of the processor has. Without memory for more the
+ * chains just become longer. */
 static void grow(struct uvh_file_cache *cache)
 {
     size_t count = cache->bucket_count * 2;
@@ -150,7 +151,7 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
     if (known != NULL)
         uvh_file_cache_remove(cache, known);
     make_room(cache, memory, descriptors, 1);
-    if (cache->count >= cache->bucket_count)
+    if (cache->count >= cache->bucket_count / 2)
         grow(cache);
     uvh_file_entry_ref(entry);
     struct uvh_file_entry **bucket = bucket_of(cache, entry->hash);

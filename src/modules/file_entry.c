@@ -140,6 +140,8 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
         err = uvh_static_rules_add(entry->rules, entry->ruled_path, entry->fields, entry->validators);
     if (entry->descriptor < 0)
         uvhttp_prepared_set_body(entry->fields, entry->body, (size_t)entry->size);
+    else
+        uvhttp_prepared_set_descriptor(entry->fields, entry->descriptor, 0, (size_t)entry->size);
     return err;
 }
 

@@ -22,25 +22,13 @@ enum {
                                1, /* W/, three 64-bit numbers in hex, quotes, a coding, NUL */
 };
 
+/* What a plain GET needs stands together at the end, before the key: with thousands of files in use, each line of these is one that no cache of the
+ * processor has. */
 struct uvh_file_entry {
-    /* For answers. */
-    const char *body; /* `size` bytes when descriptor is -1 */
-    uint64_t size;
-    int descriptor;
-    int references;
-    uvhttp_prepared_t *fields;     /* of 200 and 206 */
     uvhttp_prepared_t *validators; /* of 304 */
     size_t etag_length;
     char etag[UVH_FILE_ENTRY_ETAG_SIZE];
     int64_t modified; /* seconds since 1970: the Last-Modified that is sent */
-
-    /* The coding, and the same content in others; of an entry that is in one itself there are none. */
-    unsigned char coding;   /* enum uvh_coding of the body */
-    bool varies;            /* another client may get another coding */
-    unsigned char codings;  /* those it can be had in, as bits (1 << coding): there already, or to be made */
-    unsigned char siblings; /* of these, those that lie beside it on the disk */
-    unsigned char making;   /* of these, those that are being made */
-    struct uvh_file_entry *variants[UVH_CODING_COUNT]; /* with one reference each; NULL: not there */
 
     /* For looking at it again. */
     struct uvh_file_facts facts;
@@ -51,24 +39,40 @@ struct uvh_file_entry {
         settled; /* false: changed so shortly before it was read that another change might not show in its facts */
 
     bool broken;              /* its descriptor failed: nothing more is to be sent of it */
+    bool looking;             /* a look is under way */
     uint64_t siblings_digest; /* of what is known of the siblings; 0: there are none */
+    uint64_t looked_at;       /* milliseconds of the loop's clock: the file was in this state then or later */
+    struct uvh_watched_folder *folder; /* where it comes from; NULL: not watched */
+    uint64_t folder_changes;           /* that folder's count when the file was looked at */
+
+    /* The same content in other codings; of an entry that is in one itself there are none. */
+    struct uvh_file_entry *variants[UVH_CODING_COUNT]; /* with one reference each; NULL: not there */
+    unsigned char siblings; /* of `codings`, those that lie beside it on the disk */
+    unsigned char making;   /* of these, those that are being made */
 
     /* For the cache. */
+    const uvhttp_allocator_t *allocator;
     struct uvh_file_cache *cache; /* that it is in, or NULL */
     struct uvh_list
         by_memory; /* newest first, in a cache, when some body of it or its variants is in memory */
     struct uvh_list by_descriptor; /* the same, when some is on disk */
-    struct uvh_file_entry *next;   /* in the same bucket */
-    uint64_t hash;
-    uint64_t used;        /* when it was last found, counted in finds */
-    uint64_t looked_at;   /* milliseconds of the loop's clock: the file was in this state then or later */
-    uint64_t fresh_until; /* milliseconds; from then on it is looked at again */
-    bool looking;         /* a look is under way */
-    uint64_t seen; /* what the count of all changes was when this entry was last compared with its folder */
-    struct uvh_watched_folder *folder; /* where it comes from; NULL: not watched */
-    uint64_t folder_changes;           /* that folder's count when the file was looked at */
 
-    const uvhttp_allocator_t *allocator;
+    /* For answers. */
+    const char *body; /* `size` bytes when descriptor is -1 */
+    uint64_t size;
+    uvhttp_prepared_t *fields; /* of 200 and 206 */
+    int descriptor;
+    int references;
+    uint64_t fresh_until; /* milliseconds; from then on it is looked at again */
+    uint64_t seen; /* what the count of all changes was when this entry was last compared with its folder */
+    unsigned char coding;  /* enum uvh_coding of the body */
+    bool varies;           /* another client may get another coding */
+    unsigned char codings; /* those it can be had in, as bits (1 << coding): there already, or to be made */
+
+    /* For finding it. */
+    uint64_t used;               /* when it was last found, counted in finds */
+    struct uvh_file_entry *next; /* in the same bucket */
+    uint64_t hash;
     size_t key_length;
     char key[]; /* NUL-terminated; behind it the body, if in memory */
 };

@@ -180,6 +180,8 @@ bool uvh_conn_head_only(const struct uvh_h1_exchange *exchange);
 /* conn_standing.c */
 /* Counts the response if it is one that can stand whole, and gives its place in worker->standing; else NULL. `out` is empty then. */
 struct uvh_standing_answer *uvh_conn_standing_ask(const struct uvh_h1_exchange *exchange);
+/* Keeps it if it has become worth that: its head alone is in `out`, nothing of both has been sent from there. */
+void uvh_conn_standing_keep(const struct uvh_h1_exchange *exchange, struct uvh_standing_answer *answer);
 
 /* conn_tx.c */
 /* As struct uvh_protocol says. */

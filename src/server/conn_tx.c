@@ -137,9 +137,14 @@ void uvh_conn_tx_abandon(struct uvh_conn *conn)
 }
 
 /* So much of the body has been handed to the system. */
-static void count_body(struct uvh_exchange *base, uint64_t count)
+static void pass_body(struct uvh_exchange *base, uint64_t count)
 {
-    base->response.body.size -= count;
+    struct uvh_body *body = &base->response.body;
+    if (body->source == UVH_BODY_FILE)
+        body->offset += count;
+    else
+        body->base += count;
+    body->size -= count;
     base->sent += count;
     if (UVH_UNLIKELY(base->response.pace != NULL))
         uvh_pace_take(base->response.pace, count);
@@ -182,8 +187,7 @@ static bool send_standing(struct uvh_conn *conn, const struct uvh_standing_answe
 static void leave_out(struct uvh_conn *conn, size_t sent)
 {
     size_t of_body = uvh_conn_tx_sent(conn, sent);
-    conn->exchange->base.response.body.base += of_body;
-    count_body(&conn->exchange->base, of_body);
+    pass_body(&conn->exchange->base, of_body);
 }
 
 /* A response whose body is not copied beside its head, and is not empty. */
@@ -203,9 +207,8 @@ static int respond_in_place(struct uvh_h1_exchange *exchange)
         uvh_conn_close(conn);
         return 0;
     }
-    if (standing != NULL && uvh_standing_wants(standing))
-        uvh_standing_keep(&conn->worker->standing, standing, uvh_conn_tx_waiting(conn),
-                          (uvhttp_slice_t){body->base, (size_t)body->size});
+    if (standing != NULL)
+        uvh_conn_standing_keep(exchange, standing);
     if (sent > 0)
         leave_out(conn, sent);
     if (body->parts != NULL)
@@ -305,8 +308,7 @@ static int send_memory(struct uvh_conn *conn)
     bool all = (size_t)count == size;
     size_t of_body = uvh_conn_tx_sent(conn, (size_t)count);
     if (of_body > 0) {
-        conn->exchange->base.response.body.base += of_body;
-        count_body(&conn->exchange->base, of_body);
+        pass_body(&conn->exchange->base, of_body);
     }
     return all && !held_back ? SENT_ALL : SENT_SOME; /* less than asked means that the socket is full */
 }
@@ -350,8 +352,7 @@ static int send_file(struct uvh_conn *conn)
             report_read_error(&conn->exchange->base, count == 0 ? UVHTTP_ETRUNCATED : (int)count);
             return BROKEN;
         }
-        body->offset += (uint64_t)count;
-        count_body(&conn->exchange->base, (uint64_t)count);
+        pass_body(&conn->exchange->base, (uint64_t)count);
         uvh_counter_add(&conn->worker->counters.bytes_sent, (uint64_t)count);
     }
     return body->size == 0 ? SENT_ALL : SENT_SOME;

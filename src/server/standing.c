@@ -50,8 +50,11 @@ struct uvh_standing_answer *uvh_standing_ask(struct uvh_standing *standing, uint
         standing->until = until;
     }
     struct uvh_standing_answer *answer = &standing->places[id & (UVH_STANDING_PLACES - 1)];
-    if (answer->edition != standing->edition)
-        *answer = (struct uvh_standing_answer){.id = id, .edition = standing->edition};
+    if (answer->edition != standing->edition) {
+        bool again =
+            answer->id == id && answer->size > 0 && answer->asked >= uvh_standing_often(answer->size);
+        *answer = (struct uvh_standing_answer){.id = id, .edition = standing->edition, .again = again};
+    }
     if (answer->id != id)
         return NULL;
     answer->asked++;
@@ -81,6 +84,7 @@ void uvh_standing_keep(struct uvh_standing *standing, struct uvh_standing_answer
         return;
     answer->offset = standing->size;
     answer->size = (uint32_t)size;
+    answer->asked = 0;
     /* The next one begins with a page. */
     standing->size += (size + UVH_MEMORY_FILE_PAGE - 1) / UVH_MEMORY_FILE_PAGE * UVH_MEMORY_FILE_PAGE;
 }

@@ -2,8 +2,8 @@
  * and without a copy. As printers keep type standing for what will be printed again.
  *
  * Since a head says what time it is, an answer stands for the rest of a second, and in the next one it is made anew, in another file: pages that are on their
- * way to a client are never written to, and need no descriptor any more. Keeping an answer costs about what OFTEN times sending it saves. One store for
- * each worker, used on its thread only; time is an argument. Filled by conn_standing.c and conn_tx.c; worker.c gives it back. */
+ * way to a client are never written to, and need no descriptor any more. One store for
+ * each worker, used on its thread only; time is an argument. Filled by conn_standing.c; worker.c gives it back. */
 #ifndef UVH_SERVER_STANDING_H
 #define UVH_SERVER_STANDING_H
 
@@ -14,7 +14,6 @@
 #include <uvhttp/types.h>
 
 enum {
-    UVH_STANDING_OFTEN = 8,       /* times within a second: then it is kept */
     UVH_STANDING_PLACES = 4096,   /* answers that are counted at once; a power of two */
     UVH_STANDING_MOST = 64 << 10, /* bytes of one answer: what is larger gains nothing any more */
 };
@@ -24,7 +23,8 @@ struct uvh_standing_answer {
     uint64_t edition; /* that it was counted in */
     uint64_t offset;  /* in the file */
     uint32_t size;    /* 0: it is not kept */
-    uint32_t asked;   /* times in this edition */
+    uint32_t asked;   /* times in this edition; once it is kept, times since then */
+    bool again;       /* it was worth it in the edition before */
 };
 
 /* Always true: an answer of this edition with a size lies in the file. */
@@ -50,10 +50,16 @@ void uvh_standing_expire(struct uvh_standing *standing, uint64_t now);
  * cannot be kept. */
 struct uvh_standing_answer *uvh_standing_ask(struct uvh_standing *standing, uint64_t id, uint64_t until);
 
-/* It is not kept and has just become worth it. */
-static inline bool uvh_standing_wants(const struct uvh_standing_answer *answer)
+/* How many times sending an answer of `size` bytes saves what keeping it costs, which is a call, and two copies if it comes from a disk. */
+static inline uint32_t uvh_standing_often(uint64_t size)
 {
-    return answer->size == 0 && answer->asked == UVH_STANDING_OFTEN;
+    return (uint32_t)(8 + size / 2048);
+}
+
+/* It is not kept and has just become worth it. */
+static inline bool uvh_standing_wants(const struct uvh_standing_answer *answer, uint64_t size)
+{
+    return answer->size == 0 && answer->asked == (answer->again ? 1 : uvh_standing_often(size));
 }
 
 /* Keeps an answer for the rest of its second, if there is room for it: asking again tells. Both slices are copied. */

@@ -17,18 +17,25 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/compiler.h"
 #include "server/exchange.h"
 #include "server/standing.h"
 #include "support/stage.h"
 
-enum { SIZE = 10000, MANY = 40, MOST_WAITS = 20000 };
+enum {
+    SIZE = 10000,
+    OFTEN = 12, /* times for that size: uvh_standing_often */
+    MANY = 40,
+    MOST_WAITS = 20000,
+};
 
 /* What the system does for once. */
 static struct {
     int sendfile_error, sendfile_errors; /* so many calls fail */
     size_t sendfile_most;                /* bytes a call takes; 0: all */
     int memfd_error, pwritev_error;      /* each call fails */
+    int pread_error;                     /* the same */
     const char *release;                 /* of the system */
     rlim_t file_size;                    /* that a process may write */
 } system_does;
@@ -38,6 +45,7 @@ static size_t sendfile_calls, kept, files;
 static struct stage stage;
 static struct raw_client client;
 static char body[SIZE], other_body[SIZE];
+static int body_file = -1, other_body_file = -1; /* the same, when answers are sent from files */
 static uvhttp_prepared_t *prepared;
 static size_t released;
 static bool starving; /* no buffer is to be had when the answer is sent */
@@ -48,6 +56,8 @@ static uint64_t sent_by_outcomes;
 
 ssize_t sendfile(int socket, int descriptor, off_t *offset, size_t count)
 {
+    if (descriptor == body_file || descriptor == other_body_file)
+        return syscall(SYS_sendfile, socket, descriptor, offset, count);
     sendfile_calls++;
     if (system_does.sendfile_errors > 0) {
         system_does.sendfile_errors--;
@@ -80,6 +90,15 @@ ssize_t pwritev(int descriptor, const struct iovec *areas, int count, off_t offs
     return syscall(SYS_pwritev, descriptor, areas, count, offset, 0);
 }
 
+ssize_t pread(int descriptor, void *bytes, size_t size, off_t offset)
+{
+    if (system_does.pread_error != 0) {
+        errno = system_does.pread_error;
+        return -1;
+    }
+    return syscall(SYS_pread64, descriptor, bytes, size, offset);
+}
+
 int uname(struct utsname *name)
 {
     long result = syscall(SYS_uname, name);
@@ -107,6 +126,10 @@ static void count_release(void *arg)
 static int send_prepared(uvhttp_response_t *response, int status, const char *bytes)
 {
     uvhttp_response_use_prepared(response, prepared);
+    if (body_file >= 0)
+        return uvhttp_response_send_descriptor(response, status, NULL,
+                                               bytes == body ? body_file : other_body_file, 0, SIZE,
+                                               count_release, &released);
     return uvhttp_response_send_borrowed(response, status, NULL, bytes, SIZE, count_release, &released);
 }
 
@@ -159,12 +182,20 @@ static void add_outcome(uvhttp_request_t *request, uvhttp_response_t *response,
     sent_by_outcomes += outcome->bytes_sent;
 }
 
+static void promise(uvhttp_prepared_t *made)
+{
+    if (body_file >= 0)
+        uvhttp_prepared_set_descriptor(made, body_file, 0, SIZE);
+    else
+        uvhttp_prepared_set_body(made, body, SIZE);
+}
+
 static uvhttp_prepared_t *new_prepared(const char *type)
 {
     uvhttp_prepared_t *made = uvhttp_prepared_new(NULL);
     assert_non_null(made);
     assert_int_equal(uvhttp_prepared_add(made, "Content-Type", type), 0);
-    uvhttp_prepared_set_body(made, body, SIZE);
+    promise(made);
     return made;
 }
 
@@ -172,6 +203,13 @@ static int64_t read_own_clock(void *arg)
 {
     (void)arg;
     return own_clock_ms;
+}
+
+static void let_the_system_be(void)
+{
+    memset(&system_does, 0, sizeof(system_does));
+    system_does.release = "6.5.0"; /* an older one sends the same, only slower */
+    system_does.file_size = RLIM_INFINITY;
 }
 
 static void begin_with(size_t memory, bool with_clock)
@@ -186,9 +224,7 @@ static void begin_with(size_t memory, bool with_clock)
         {"/other",   answer_other_bytes },
         {"/slowly",  answer_slowly      },
     };
-    memset(&system_does, 0, sizeof(system_does));
-    system_does.release = "6.5.0"; /* an older one sends the same, only slower */
-    system_does.file_size = RLIM_INFINITY;
+    let_the_system_be();
     sendfile_calls = kept = files = released = 0;
     sent_by_outcomes = 0;
     prepared = new_prepared("text/plain");
@@ -263,14 +299,14 @@ static void what_is_asked_for_often_is_sent_without_a_copy(void **state)
 {
     (void)state;
     begin();
-    assert_int_equal(ask(GET("/often"), UVH_STANDING_OFTEN - 1), UVH_STANDING_OFTEN - 1);
+    assert_int_equal(ask(GET("/often"), OFTEN - 1), OFTEN - 1);
     assert_int_equal(kept, 0);
     make_it_stand();
     /* But for those in front of the eighth, of one second or two. */
-    assert_true(sendfile_calls >= MANY - 2 * UVH_STANDING_OFTEN && sendfile_calls <= MANY);
-    assert_int_equal(released, MANY + UVH_STANDING_OFTEN - 1);
+    assert_true(sendfile_calls >= MANY - 2 * OFTEN && sendfile_calls <= MANY);
+    assert_int_equal(released, MANY + OFTEN - 1);
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
-    assert_int_equal(stats->responses_2xx, MANY + UVH_STANDING_OFTEN - 1);
+    assert_int_equal(stats->responses_2xx, MANY + OFTEN - 1);
     assert_true(stats->bytes_sent > stats->responses_2xx * SIZE &&
                 stats->bytes_sent < stats->responses_2xx * (SIZE + 300));
     assert_int_equal(sent_by_outcomes, stats->bytes_sent);
@@ -385,7 +421,7 @@ static void what_is_taken_in_dribs_and_drabs_arrives_whole(void **state)
         system_does.sendfile_error = ways[i].error;
         system_does.sendfile_errors = ways[i].errors;
         system_does.sendfile_most = ways[i].most;
-        size_t count = ways[i].most == 1 ? UVH_STANDING_OFTEN + 2 : MANY;
+        size_t count = ways[i].most == 1 ? OFTEN + 2 : MANY;
         assert_int_equal(ask(GET("/often"), count), count);
         assert_answers(count, body);
         assert_int_equal(released, before + count);
@@ -497,8 +533,8 @@ static void only_so_much_is_kept(void **state)
     uvhttp_prepared_t *first = prepared;
     size_t calls = sendfile_calls, before = kept;
     prepared = new_prepared("text/plain"); /* another answer, for which there is no room in the same second */
-    assert_int_equal(ask(GET("/often"), UVH_STANDING_OFTEN + 1), UVH_STANDING_OFTEN + 1);
-    assert_answers(UVH_STANDING_OFTEN + 1, body);
+    assert_int_equal(ask(GET("/often"), OFTEN + 1), OFTEN + 1);
+    assert_answers(OFTEN + 1, body);
     assert_true(kept == before ? sendfile_calls == calls : kept == before + 1); /* or a new second began */
     uvhttp_prepared_free(first);
     end();
@@ -537,7 +573,10 @@ static void another_state_of_the_fields_is_another_answer(void **state)
         assert_true(raw_answer_field(&got, "X-New", value, sizeof(value)));
     }
     assert_int_equal(kept, 2 + (kept > 2)); /* one more when a second ended */
-    uvhttp_prepared_set_body(prepared, NULL, 0);
+    if (body_file >= 0)
+        uvhttp_prepared_set_descriptor(prepared, -1, 0, 0);
+    else
+        uvhttp_prepared_set_body(prepared, NULL, 0);
     size_t calls = sendfile_calls;
     assert_int_equal(ask(GET("/often"), MANY), MANY);
     assert_int_equal(sendfile_calls, calls);
@@ -555,7 +594,7 @@ static void of_two_answers_that_meet_each_is_itself(void **state)
     uvhttp_prepared_t *first = prepared, *second = new_prepared("text/html");
     make_it_stand();
     for (int i = 0; i < UVH_STANDING_PLACES - 1; i++)
-        uvhttp_prepared_set_body(second, body, SIZE);
+        promise(second);
     for (int i = 0; i < 2 * MANY; i++) {
         prepared = i % 2 == 0 ? second : first;
         assert_int_equal(ask(GET("/often"), 1), 1);
@@ -593,9 +632,9 @@ static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void *
         last_date(before);
         size_t calls = sendfile_calls;
         raw_client_connect(&slow, uvhttp_server_port(stage.server), 0);
-        for (int i = 0; i < UVH_STANDING_OFTEN; i++)
+        for (int i = 0; i < OFTEN; i++)
             raw_client_send_text(&slow, GET("/often"));
-        for (int i = 0; i < MOST_WAITS && sendfile_calls < calls + UVH_STANDING_OFTEN; i++) {
+        for (int i = 0; i < MOST_WAITS && sendfile_calls < calls + OFTEN; i++) {
             raw_client_step(&slow, 1); /* so nearly all of it waits in the system */
             stage_turn(&stage);
         }
@@ -611,8 +650,8 @@ static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void *
     assert_int_equal(ask(GET("/often"), 1), 1);
     last_date(after);
     assert_string_not_equal(before, after);
-    assert_int_equal(stage_drive_answers(&stage, &slow, SIZE, UVH_STANDING_OFTEN), UVH_STANDING_OFTEN);
-    for (int i = 0; i < UVH_STANDING_OFTEN; i++) {
+    assert_int_equal(stage_drive_answers(&stage, &slow, SIZE, OFTEN), OFTEN);
+    for (int i = 0; i < OFTEN; i++) {
         assert_true(raw_client_answer(&slow, &offset, false, &got));
         assert_memory_equal(got.body, body, SIZE);
         assert_true(raw_answer_field(&got, "Date", date, sizeof(date)));
@@ -661,7 +700,7 @@ static void what_was_kept_for_others_is_not_looked_for_when_it_has_gone(void **s
             stage_wait(&stage);
         if (round % 2 == 0) {
             prepared = second;
-            assert_int_equal(ask(GET("/often"), UVH_STANDING_OFTEN + 1), UVH_STANDING_OFTEN + 1);
+            assert_int_equal(ask(GET("/often"), OFTEN + 1), OFTEN + 1);
             prepared = first;
         }
         assert_int_equal(ask(GET("/often"), 1), 1);
@@ -692,7 +731,7 @@ static void slow_clients_hold_nothing_back(void **state)
         make_it_stand();
         last_date(before);
         raw_client_connect(&slow[i], uvhttp_server_port(stage.server), 2048);
-        for (int k = 0; k < UVH_STANDING_OFTEN + 2; k++)
+        for (int k = 0; k < OFTEN + 2; k++)
             raw_client_send_text(&slow[i], GET("/often"));
         for (int k = 0; k < 10; k++) {
             raw_client_step(&slow[i], 1);
@@ -711,15 +750,98 @@ static void slow_clients_hold_nothing_back(void **state)
     for (int i = 0; i < SLOW; i++) {
         size_t offset = 0;
         struct raw_answer got;
-        assert_int_equal(stage_drive_answers(&stage, &slow[i], SIZE, UVH_STANDING_OFTEN + 2),
-                         UVH_STANDING_OFTEN + 2);
-        for (int k = 0; k < UVH_STANDING_OFTEN + 2; k++) {
+        assert_int_equal(stage_drive_answers(&stage, &slow[i], SIZE, OFTEN + 2), OFTEN + 2);
+        for (int k = 0; k < OFTEN + 2; k++) {
             assert_true(raw_client_answer(&slow[i], &offset, false, &got));
             assert_memory_equal(got.body, body, SIZE);
         }
         raw_client_close(&slow[i], false);
     }
     end();
+}
+
+/* ---- from files ---- */
+
+static void a_file_that_cannot_be_read_whole_is_not_kept(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        begin();
+        assert_int_equal(ftruncate(body_file, way == 0 ? SIZE - 1 : SIZE), 0);
+        system_does.pread_error = way == 1 ? EIO : 0;
+        for (int i = 0; i < MANY; i++)
+            ask(GET("/often"), 1); /* a file that is too short ends the connection */
+        assert_int_equal(kept, 0);
+        assert_int_equal(stage.errors_logged, way == 0 ? MANY : 0);
+        assert_int_equal(ftruncate(body_file, SIZE), 0);
+        assert_int_equal(pwrite(body_file, body, SIZE, 0), SIZE);
+        system_does.pread_error = 0;
+        end();
+    }
+}
+
+static void a_part_of_a_file_is_another_answer(void **state)
+{
+    static const struct {
+        uint64_t offset;
+        size_t size;
+    } parts[] = {
+        {0, SIZE - 1},
+        {1, SIZE    },
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(parts); i++) {
+        begin();
+        uvhttp_prepared_set_descriptor(prepared, body_file, parts[i].offset, parts[i].size);
+        assert_int_equal(ask(GET("/often"), MANY), MANY);
+        assert_answers(MANY, body);
+        assert_int_equal(kept, 0);
+        uvhttp_prepared_set_descriptor(prepared, other_body_file, 0, SIZE);
+        assert_int_equal(ask(GET("/often"), MANY), MANY);
+        assert_answers(MANY, body);
+        assert_int_equal(kept, 0);
+        end();
+    }
+}
+
+/* ---- without a server ---- */
+
+static struct uvh_standing_answer *ask_for(struct uvh_standing *standing, uint64_t until, uint32_t times)
+{
+    struct uvh_standing_answer *answer = NULL;
+    while (times-- > 0) {
+        answer = uvh_standing_ask(standing, 1, until);
+        assert_non_null(answer);
+        if (uvh_standing_wants(answer, SIZE))
+            uvh_standing_keep(standing, answer, (uvhttp_slice_t){"", 0}, (uvhttp_slice_t){body, SIZE});
+    }
+    return answer;
+}
+
+static void what_was_worth_it_is_kept_at_once_in_the_next_second(void **state)
+{
+    struct uvh_standing standing;
+    (void)state;
+    let_the_system_be();
+    assert_int_equal(uvh_standing_often(SIZE), OFTEN);
+    uvh_standing_init(&standing, uvh_alloc_default(), 1 << 20);
+    assert_int_equal(ask_for(&standing, 500, OFTEN - 1)->size, 0);
+    assert_int_equal(ask_for(&standing, 1000, OFTEN - 1)->size, 0);
+    assert_int_equal(ask_for(&standing, 1000, OFTEN)->size, SIZE); /* sent in this way one time too few */
+    assert_int_equal(ask_for(&standing, 2000, OFTEN - 1)->size, 0);
+    assert_int_equal(ask_for(&standing, 2000, OFTEN + 1)->size, SIZE);
+    assert_int_equal(ask_for(&standing, 3000, 1)->size, SIZE);
+    uvh_standing_expire(&standing, 3000);
+    assert_int_equal(ask_for(&standing, 4000, 1)->size, 0); /* in the second before it was not worth it */
+    uvh_standing_expire(&standing, 4000);
+    assert_int_equal(ask_for(&standing, 5000, 2 * OFTEN)->size, SIZE);
+    uvh_standing_expire(&standing, 5000);
+    assert_int_equal(ask_for(&standing, 6000, OFTEN + 1)->size, SIZE);
+    assert_int_equal(ask_for(&standing, 7000, 1)->size, SIZE);
+    ask_for(&standing, 7000, OFTEN);
+    struct uvh_standing_answer *other = uvh_standing_ask(&standing, 1 + UVH_STANDING_PLACES, 8000);
+    assert_false(uvh_standing_wants(other, SIZE)); /* it has the place of one that was worth it */
+    uvh_standing_release(&standing);
 }
 
 static int set_up(void **state)
@@ -732,9 +854,34 @@ static int set_up(void **state)
     return 0;
 }
 
+static int new_file(const char *bytes)
+{
+    int file = (int)syscall(SYS_memfd_create, "body", MFD_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(pwrite(file, bytes, SIZE, 0), SIZE);
+    return file;
+}
+
+static int set_up_files(void **state)
+{
+    set_up(state);
+    body_file = new_file(body);
+    other_body_file = new_file(other_body);
+    return 0;
+}
+
+static int close_files(void **state)
+{
+    (void)state;
+    close(body_file);
+    close(other_body_file);
+    return 0;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest from_memory[] = {
+        cmocka_unit_test(what_was_worth_it_is_kept_at_once_in_the_next_second),
         cmocka_unit_test(what_is_asked_for_often_is_sent_without_a_copy),
         cmocka_unit_test(what_is_not_as_prepared_is_sent_as_ever),
         cmocka_unit_test(answers_that_wait_go_in_front),
@@ -752,5 +899,26 @@ int main(void)
         cmocka_unit_test(what_was_kept_for_others_is_not_looked_for_when_it_has_gone),
         cmocka_unit_test(slow_clients_hold_nothing_back),
     };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    const struct CMUnitTest from_files[] = {
+        cmocka_unit_test(what_is_asked_for_often_is_sent_without_a_copy),
+        cmocka_unit_test(what_is_not_as_prepared_is_sent_as_ever),
+        cmocka_unit_test(answers_that_wait_go_in_front),
+        cmocka_unit_test(what_cannot_be_gone_on_with_ends_the_connection_and_is_counted),
+        cmocka_unit_test(what_is_taken_in_dribs_and_drabs_arrives_whole),
+        cmocka_unit_test(a_client_that_goes_leaves_nothing_behind),
+        cmocka_unit_test(what_the_system_refuses_is_sent_as_ever),
+        cmocka_unit_test(without_memory_it_is_sent_as_ever),
+        cmocka_unit_test(only_so_much_is_kept),
+        cmocka_unit_test(with_a_clock_of_its_own_nothing_is_kept),
+        cmocka_unit_test(another_state_of_the_fields_is_another_answer),
+        cmocka_unit_test(of_two_answers_that_meet_each_is_itself),
+        cmocka_unit_test(a_new_second_has_a_new_date_and_old_answers_stay_as_they_were),
+        cmocka_unit_test(memory_goes_back_when_nobody_asks_any_more),
+        cmocka_unit_test(what_was_kept_for_others_is_not_looked_for_when_it_has_gone),
+        cmocka_unit_test(slow_clients_hold_nothing_back),
+        cmocka_unit_test(a_file_that_cannot_be_read_whole_is_not_kept),
+        cmocka_unit_test(a_part_of_a_file_is_another_answer),
+    };
+    int failed = cmocka_run_group_tests(from_memory, set_up, NULL);
+    return failed + cmocka_run_group_tests(from_files, set_up_files, close_files);
 }
