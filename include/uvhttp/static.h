@@ -244,8 +244,8 @@ UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_stat
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_config_t *config);
 
-/* The same with a context that was opened before, and prewarmed perhaps: once, and it stays the caller's. Errors: UVHTTP_EINVAL (the prefix does not begin and
- * end with a slash), UVHTTP_ENOMEM, those of uvhttp_server_route. */
+/* The same with a context that was opened before, and prewarmed perhaps; it stays the caller's. It may be mounted several times, on one server.
+ * Errors: UVHTTP_EINVAL (the prefix does not begin and end with a slash, or it is mounted on another server), UVHTTP_ENOMEM, those of uvhttp_server_route. */
 UVHTTP_EXPORT int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
                                              uvhttp_static_t *context);
 

@@ -95,18 +95,20 @@ static int refuse_method(uvhttp_response_t *response, const char *allowed)
     return err != 0 ? err : uvhttp_response_send_status(response, 405);
 }
 
-/* The path below the root; slashes may stand before it. */
-static uvhttp_slice_t file_path(const struct uvhttp_static *context, uvhttp_request_t *request)
+/* The path of a request without so many bytes of it. It may be shorter: where slashes are ignored, "/files" gets to the route of "/files/". */
+static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
 {
-    size_t prefix = context->prefix_length;
-    if (prefix == 0) {
-        uvhttp_slice_t rest = uvhttp_request_param_path(request, "*");
-        if (rest.base != NULL)
-            return rest;
-        prefix = 1;
-    }
     uvhttp_slice_t path = uvhttp_request_path_slice(request);
+    if (prefix > path.length)
+        prefix = path.length;
     return (uvhttp_slice_t){path.base + prefix, path.length - prefix};
+}
+
+/* The path below the root; slashes may stand before it. */
+static uvhttp_slice_t file_path(uvhttp_request_t *request)
+{
+    uvhttp_slice_t rest = uvhttp_request_param_path(request, "*");
+    return rest.base != NULL ? rest : path_behind(request, 1);
 }
 
 static void close_cache(struct uvhttp_static *context, struct uvh_static_cache *cache)
@@ -152,9 +154,9 @@ static struct uvh_static_cache *open_cache(struct uvhttp_static *context, const 
     return cache;
 }
 
-int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+static int serve(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response,
+                 uvhttp_slice_t path)
 {
-    struct uvhttp_static *files = context;
     uvhttp_method_t method = uvhttp_request_method(request);
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
         return refuse_method(response, "GET, HEAD");
@@ -173,7 +175,6 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     }
     if (UVH_UNLIKELY(files->settings.map.only != UVH_STATIC_NO_PAGE))
         return serve_only_file(files, cache, response);
-    uvhttp_slice_t path = file_path(files, request);
     if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
         /* No name holds a slash. Any other '%' belongs to a name. */
         if (uvh_target_has_slash(path))
@@ -189,6 +190,18 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
     return serve_from_disk(files, cache, response, path);
 }
 
+int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    return serve(context, request, response, file_path(request));
+}
+
+/* Below a prefix of fixed length, which saves each request the search for its parameter. */
+static int serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    return serve(files, request, response, path_behind(request, files->prefix_length));
+}
+
 /* Without it files are looked at again and again, which is no reason not to serve them. */
 static int open_watch(struct uvhttp_static *context)
 {
@@ -199,15 +212,14 @@ static int open_watch(struct uvhttp_static *context)
     return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
 }
 
-int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response,
+                 uvhttp_slice_t path)
 {
-    struct uvhttp_static *files = context;
     uvhttp_method_t method = uvhttp_request_method(request);
     if (!files->settings.uploads)
         return refuse_method(response, "GET, HEAD");
     if (method != UVHTTP_METHOD_PUT && method != UVHTTP_METHOD_POST)
         return refuse_method(response, "GET, HEAD, PUT, POST");
-    uvhttp_slice_t path = file_path(files, request);
     if (uvh_target_has_slash(path) || has_repeated_slash(request))
         return uvhttp_response_send_status(response, 404);
     char *released = uvhttp_request_allocate(request, path.length + 1);
@@ -227,6 +239,17 @@ int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *re
         .path = {copy, length},
     };
     return uvh_static_upload_begin(response, &order);
+}
+
+int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    return store(context, request, response, file_path(request));
+}
+
+static int store_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    return store(files, request, response, path_behind(request, files->prefix_length));
 }
 
 int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size)
@@ -334,30 +357,36 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
 {
     if (server == NULL || context == NULL)
         return UVHTTP_ENOMEM;
-    if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE))
+    if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE) ||
+        (context->server != NULL && context->server != server))
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     size_t length = strlen(prefix);
     char *pattern = uvh_alloc(allocator, length + 2);
     if (pattern == NULL)
         return UVHTTP_ENOMEM;
-    /* Saves each request the search for its parameter. */
-    if (strpbrk(prefix, ":*%") == NULL)
-        context->prefix_length = length;
+    /* The requests of other mounts look for their parameter. */
+    bool fixed = context->server == NULL && strpbrk(prefix, ":*%") == NULL;
     memcpy(pattern, prefix, length);
     memcpy(pattern + length, "*", 2);
     if (prefix[length - 1] != '/')
         pattern[length] = '\0';
-    int err = uvhttp_server_route(server, "GET", pattern, uvhttp_static_handle_request, context);
+    int err = uvhttp_server_route(server, "GET", pattern,
+                                  fixed ? serve_mounted : uvhttp_static_handle_request, context);
     static const char *const methods[] = {"PUT", "POST"};
     for (size_t i = 0; i < UVH_COUNT_OF(methods) && context->settings.uploads && err == 0; i++)
         err = uvhttp_router_add(uvhttp_server_router(server),
                                 &(uvhttp_route_t){.method = methods[i],
                                                   .pattern = pattern,
-                                                  .handler = uvhttp_static_handle_upload,
+                                                  .handler =
+                                                      fixed ? store_mounted : uvhttp_static_handle_upload,
                                                   .arg = context,
                                                   .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
+    if (err == 0 && fixed)
+        context->prefix_length = length;
+    if (err == 0)
+        context->server = server;
     return err;
 }
 

@@ -305,6 +305,47 @@ static void test_mounting_below_a_prefix(void **state)
     assert_non_null(strstr(answer.head, "Allow: "));
 }
 
+/* The path is shorter than the prefix then. */
+static void test_a_mount_where_slashes_are_ignored(void **state)
+{
+    struct place *place = *state;
+    place->config.uploads = true;
+    place->config.index = "small";
+    uvhttp_router_set_slash(uvhttp_server_router(place->server), UVHTTP_SLASH_IGNORE);
+    assert_int_equal(uvhttp_static_mount(place->server, "/assets/", &place->config), 0);
+    start(place);
+    assert_int_equal(ask(place, "GET", "/assets/"), 200);
+    assert_int_equal(ask(place, "GET", "/assets"), 200);
+    assert_body(5000);
+    assert_int_equal(ask(place, "PUT", "/assets"), 405);
+    assert_int_equal(ask(place, "GET", "/assets/small"), 200);
+    assert_int_equal(ask(place, "GET", "/asset"), 404);
+}
+
+static void test_one_folder_in_several_places(void **state)
+{
+    struct place *place = *state;
+    uvhttp_server_t *other = uvhttp_server_new(NULL);
+    place->config.index = "small";
+    open_files(place, "/");
+    assert_int_equal(uvhttp_static_mount_opened(place->server, "/a/", place->files), 0);
+    assert_int_equal(uvhttp_static_mount_opened(place->server, "/much/longer/", place->files), 0);
+    assert_int_equal(uvhttp_static_mount_opened(other, "/", place->files), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_route(place->server, "GET", "/of/:user/*rest",
+                                         uvhttp_static_handle_request, place->files),
+                     0);
+    start(place);
+    static const char *const found[] = {"/",      "/a/",           "/a/small",           "/much/longer/",
+                                        "/of/x/", "/of/ann/small", "/much/longer/small", "/a/../a/small"};
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+        assert_int_equal(ask(place, "GET", found[i]), 200);
+        assert_body(5000);
+    }
+    assert_int_equal(ask(place, "GET", "/a/a/small"), 404);
+    assert_int_equal(ask(place, "GET", "/much/longer"), 404);
+    uvhttp_server_free(other);
+}
+
 /* No file's name holds a slash, so an encoded one finds nothing, cached or not, whatever the route looks like. */
 static void test_encoded_slashes_separate_no_names(void **state)
 {
@@ -543,6 +584,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cached_files_allocate_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_open_says_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mounting_below_a_prefix, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_mount_where_slashes_are_ignored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_folder_in_several_places, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_encoded_slashes_separate_no_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mount_says_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_for_every_method, set_up, tear_down),
