@@ -39,7 +39,8 @@ UVHTTP_EXPORT int uvhttp_response_set_cookie(uvhttp_response_t *response, const 
 
 /* Sends a body. `content_type` may be NULL (no Content-Type unless one was set). `send` copies the bytes during the call;
  * `send_static` refers to them until they have been written, so they must outlive the server (literals, tables).
- * For HEAD, 204, 205 and 304 the fields go out and the body does not (RFC 9110 section 9.3.2, 15.3.5, 15.4.5). */
+ * For HEAD, 204, 205 and 304 the fields go out and the body does not (RFC 9110 section 9.3.2, 15.3.5, 15.4.5). NULL where there are to be bytes or a text is
+ * UVHTTP_EINVAL. */
 UVHTTP_EXPORT int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type,
                                        const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_response_send_static(uvhttp_response_t *response, int status,
@@ -80,8 +81,9 @@ UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status,
                                         uint64_t length);
 
 /* Sends the next piece, or keeps a copy of what cannot leave yet. More errors: UVHTTP_EFULL (nothing was taken: write it again when it
- * has drained), UVHTTP_ELENGTH (more than the announced length; nothing was taken), UVHTTP_EANSWERED (not begun, or ended). A piece
- * is taken as a whole; larger ones than 1 GiB give UVHTTP_EINVAL. For HEAD, 204 and 304 pieces are thrown away. */
+ * has drained), UVHTTP_ELENGTH (more than the announced length; nothing was taken), UVHTTP_EANSWERED (not begun, or ended). With UVHTTP_EGONE,
+ * UVHTTP_ETOOLARGE (uvhttp_response_limit_body) and the errors of filters the connection has ended, and unless this is called in a callback of the exchange, request
+ * and response are no more. A piece is taken as a whole; larger ones than 1 GiB give UVHTTP_EINVAL. For HEAD, 204, 205 and 304 pieces are thrown away. */
 UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
 
 /* Sends a field behind the body (RFC 9110 section 6.5), to be set before end. Only a body in chunks can carry it; otherwise it is dropped.
@@ -328,9 +330,12 @@ uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const
 /* Milliseconds of the loop's coarse clock: monotonic, no system call, the same value during one loop turn. */
 UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
 
+/* No status of HTTP's, but what logs have for a client that had gone before anything was sent, since nginx. */
+#define UVHTTP_STATUS_CLIENT_GONE 499
+
 /* How an exchange has ended. */
 typedef struct uvhttp_outcome {
-    int status;
+    int status; /* the response's, or CLIENT_GONE */
     uint64_t
         bytes_sent; /* head and body of this response; of an aborted one what still waited counts as well */
     uint64_t duration_us;
@@ -339,7 +344,7 @@ typedef struct uvhttp_outcome {
 } uvhttp_outcome_t;
 
 /* Called once for each exchange when it is over: its last byte was handed to the system or waits to be, or the client has gone. Request and
- * response are still there, and nothing can be sent any more. A request that was refused because of its bytes has neither method
+ * response are still there, and nothing can be sent any more; of the response's fields those that were set one by one. A request that was refused because of its bytes has neither method
  * nor target nor fields. See uvhttp_server_on_finished. */
 typedef void (*uvhttp_finished_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                    const uvhttp_outcome_t *outcome, void *arg);

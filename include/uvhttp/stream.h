@@ -100,7 +100,7 @@ UVHTTP_EXPORT void uvhttp_stream_close(uvhttp_stream_t *stream);
  * anything that listens uvhttp_server_run returns when the last of these streams is over, and may be called again; a caller's loop likewise has
  * nothing to run for. They do not count as connections, neither for the statistics, but for their bytes and timeouts, nor for max_connections.
  *
- * Errors, with `*stream` NULL and no callback: UVHTTP_EINVAL (no host, no such port, too long a time, a callback is missing), UVHTTP_ECONFIG, UVHTTP_ESTOPPED,
+ * Errors, with `*stream` NULL and no callback: UVHTTP_EINVAL (no host, no such port, too long a time, a callback is missing, the thread of another worker than the first: uvhttp_server_post leads there), UVHTTP_ECONFIG, UVHTTP_ESTOPPED,
  * UVHTTP_ENOMEM, libuv's. */
 typedef void (*uvhttp_stream_connected_cb)(uvhttp_stream_t *stream, int status, void *arg);
 UVHTTP_EXPORT int uvhttp_stream_connect(uvhttp_server_t *server, const char *host, int port,

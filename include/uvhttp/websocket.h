@@ -185,7 +185,7 @@ typedef struct uvhttp_websocket_target {
 } uvhttp_websocket_target_t;
 
 /* Connects to a server: `open` tells of success, otherwise `close` is called, with ABNORMAL and the reason, at the latest behind twice close_timeout. The endpoint's protocols are offered (and one is demanded if protocol_required), and its compression; `origins` and `admit` do
- * not matter. On the thread of the server's first worker; the server need not listen (uvhttp_stream_connect says when it runs). Errors, then no callback runs and `data` is still yours: UVHTTP_EINVAL (url, fields; target->message says what is wrong), UVHTTP_ENOTSUP (wss: there is no
+ * not matter. On the thread of the server's first worker; the server need not listen (uvhttp_stream_connect says when it runs). Errors, then no callback runs and `data` is still yours: UVHTTP_EINVAL (url, fields; target->message says what is wrong; the thread of another worker: uvhttp_server_post leads to the first), UVHTTP_ENOTSUP (wss: there is no
  * TLS yet), UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's. `ws` may be NULL. */
 UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
                                            const uvhttp_websocket_target_t *target, void *data,

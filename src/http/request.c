@@ -21,7 +21,7 @@ static uvhttp_slice_t terminated(char *bytes, size_t offset, size_t length)
 
 static const char *find_text(const uvhttp_head_t *head, char *bytes, const char *name)
 {
-    const uvhttp_field_t *field = uvhttp_head_find_name(head, name, strlen(name));
+    const uvhttp_field_t *field = name == NULL ? NULL : uvhttp_head_find_name(head, name, strlen(name));
     return field == NULL ? NULL : terminated(bytes, field->value_offset, field->value_length).base;
 }
 
@@ -119,6 +119,8 @@ static bool name_matches(struct uvhttp_request *request, uvhttp_slice_t encoded,
 static const char *find_pair(struct uvhttp_request *request, uvhttp_slice_t rest, const char *name)
 {
     uvhttp_slice_t key, value;
+    if (name == NULL)
+        return NULL;
     size_t length = strlen(name);
     while (uvhttp_query_next(&rest, &key, &value)) {
         if (!name_matches(request, key, name, length))
@@ -172,6 +174,8 @@ const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)
 /* The parameter of that name, NULL when the route has none. */
 static struct uvh_param *find_param(uvhttp_request_t *request, const char *name)
 {
+    if (name == NULL)
+        return NULL;
     size_t length = strlen(name);
     for (size_t i = 0; i < request->param_count; i++) {
         const struct uvh_param_name *known = &request->param_names[i];

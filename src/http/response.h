@@ -127,6 +127,13 @@ int uvh_response_check_open(const struct uvhttp_response *response);
 /* Begins anew for an answer of the server's own: what a handler set for its own is gone. */
 void uvh_response_forget(struct uvhttp_response *response);
 
+/* What had to live only until the response was sent. */
+static inline void uvh_response_forget_lent(struct uvhttp_response *response)
+{
+    response->prepared = NULL;
+    response->content_type = (uvhttp_slice_t){NULL, 0};
+}
+
 /* Gives the fields a list of their own, so that a copy made of the struct before stays as it is. 0 or UVHTTP_ENOMEM. */
 int uvh_response_own_headers(struct uvhttp_response *response);
 

@@ -18,6 +18,7 @@ struct subscriber {
 };
 
 struct walk {
+    struct subscriber *at; /* NULL: it has left, and may be no more */
     struct uvh_list *next;
     struct walk *outer; /* of the call in whose callback this one was begun */
 };
@@ -38,6 +39,8 @@ static void leave(struct subscriber *one)
     for (struct walk *walk = hub->walks; walk != NULL; walk = walk->outer) {
         if (walk->next == &one->link)
             walk->next = one->link.next;
+        if (walk->at == one)
+            walk->at = NULL;
     }
     uvh_list_remove(&one->link);
     one->hub = NULL;
@@ -60,11 +63,12 @@ static void end_stream(struct subscriber *one)
 static void for_each(uvhttp_event_hub_t *hub, void (*visit)(struct subscriber *one, uvhttp_slice_t bytes),
                      uvhttp_slice_t bytes)
 {
-    struct walk walk = {hub->subscribers.next, hub->walks};
+    struct walk walk = {.next = hub->subscribers.next, .outer = hub->walks};
     hub->walks = &walk;
     while (walk.next != &hub->subscribers) {
         struct subscriber *one = UVH_CONTAINER_OF(walk.next, struct subscriber, link);
         walk.next = one->link.next;
+        walk.at = one;
         visit(one, bytes);
     }
     hub->walks = walk.outer;
@@ -74,11 +78,12 @@ static void send_bytes(struct subscriber *one, uvhttp_slice_t bytes)
 {
     uvhttp_event_hub_t *hub = one->hub;
     int err = uvhttp_response_write(one->response, bytes.base, bytes.length);
-    if (err == 0 || err == UVHTTP_EGONE) /* who has gone may be no more */
+    if (err == 0 || err == UVHTTP_EGONE)
         return;
     if (err != UVHTTP_EANSWERED)
         hub->dropped++;
-    end_stream(one);
+    if (hub->walks->at == one) /* some errors end the stream themselves */
+        end_stream(one);
 }
 
 static void send_end(struct subscriber *one, uvhttp_slice_t bytes)

@@ -375,13 +375,13 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
                                   fixed ? serve_mounted : uvhttp_static_handle_request, context);
     static const char *const methods[] = {"PUT", "POST"};
     for (size_t i = 0; i < UVH_COUNT_OF(methods) && context->settings.uploads && err == 0; i++)
-        err = uvhttp_router_add(uvhttp_server_router(server),
-                                &(uvhttp_route_t){.method = methods[i],
-                                                  .pattern = pattern,
-                                                  .handler =
-                                                      fixed ? store_mounted : uvhttp_static_handle_upload,
-                                                  .arg = context,
-                                                  .flags = UVHTTP_ROUTE_STREAM});
+        err = uvhttp_router_add(
+            uvhttp_server_router(server),
+            &(uvhttp_route_t){.method = methods[i],
+                              .pattern = pattern,
+                              .handler = fixed ? store_mounted : uvhttp_static_handle_upload,
+                              .arg = context,
+                              .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
     if (err == 0 && fixed)
         context->prefix_length = length;

@@ -18,8 +18,7 @@ enum { MAX_ALLOW_SIZE = 65536 };
 void uvh_exchange_unheld(struct uvh_exchange *exchange)
 {
     uvh_request_release(&exchange->request);
-    if (exchange->holders >
-        0) /* what was attached is cleaned up on the thread pool: once more when that is done */
+    if (exchange->holders > 0) /* the thread pool cleans up, and then this is called once more */
         return;
     exchange->protocol->released(exchange);
 }
@@ -298,10 +297,12 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
 static void tell_finished(struct uvh_exchange *exchange, bool aborted)
 {
     const struct uvh_server *server = exchange->worker->server;
+    uvh_response_forget_lent(&exchange->response); /* the send function may not have returned */
     uint64_t duration = uvh_watch_since(exchange->began);
     if (!aborted && exchange->began != 0)
         uvh_watch_record(&exchange->worker->watch, duration);
-    uvhttp_outcome_t outcome = {.status = exchange->response.status,
+    bool got_any = !aborted || exchange->sent > 0;
+    uvhttp_outcome_t outcome = {.status = got_any ? exchange->response.status : UVHTTP_STATUS_CLIENT_GONE,
                                 .bytes_sent = exchange->sent,
                                 .duration_us = duration,
                                 .aborted = aborted,

@@ -17,14 +17,16 @@ static const char type_html[] = "text/html; charset=utf-8";
 static const char type_json[] = "application/json";
 
 static int check_sendable(const struct uvhttp_response *response, int status, uvhttp_slice_t content_type,
-                          enum uvh_body_source source)
+                          const struct uvh_body *body)
 {
     if (response->sending)
         return UVHTTP_EANSWERED;
     int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
-    if (status != 0 && source != UVH_BODY_STREAM && (status < 200 || status > 599))
+    if (status != 0 && body->source != UVH_BODY_STREAM && (status < 200 || status > 599))
+        return UVHTTP_EINVAL;
+    if (body->source == UVH_BODY_MEMORY && body->base == NULL && body->size > 0)
         return UVHTTP_EINVAL;
     if (content_type.base != NULL && !uvh_field_value_valid(content_type))
         return UVHTTP_EHEADER;
@@ -59,7 +61,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     uvhttp_slice_t type = {content_type, content_type == NULL ? 0 : strlen(content_type)};
-    int err = check_sendable(response, status, type, (enum uvh_body_source)body->source);
+    int err = check_sendable(response, status, type, body);
     if (err != 0) {
         if (body->release != NULL)
             body->release(body->release_arg);
@@ -88,6 +90,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
         response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
         err = hand_over(exchange);
     }
+    if (err == 0 && !uvh_blocking_is(exchange)) /* which has a copy */
+        uvh_response_forget_lent(response);
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;
         response->status = status_before;
@@ -181,19 +185,26 @@ int uvhttp_response_send_parts(uvhttp_response_t *response, int status, const ch
                                        .release_arg = arg});
 }
 
+/* NULL is easily got from a getter. */
+static int send_string(uvhttp_response_t *response, int status, const char *type, const char *string)
+{
+    return string == NULL ? UVHTTP_EINVAL
+                          : uvhttp_response_send(response, status, type, string, strlen(string));
+}
+
 int uvhttp_response_send_text(uvhttp_response_t *response, int status, const char *text)
 {
-    return uvhttp_response_send(response, status, type_text, text, strlen(text));
+    return send_string(response, status, type_text, text);
 }
 
 int uvhttp_response_send_html(uvhttp_response_t *response, int status, const char *html)
 {
-    return uvhttp_response_send(response, status, type_html, html, strlen(html));
+    return send_string(response, status, type_html, html);
 }
 
 int uvhttp_response_send_json(uvhttp_response_t *response, int status, const char *json)
 {
-    return uvhttp_response_send(response, status, type_json, json, strlen(json));
+    return send_string(response, status, type_json, json);
 }
 
 int uvhttp_response_send_status(uvhttp_response_t *response, int status)

@@ -40,7 +40,7 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
     int err = check_begun(response);
     if (err != 0 || size == 0)
         return err;
-    if (size > MAX_PIECE)
+    if (size > MAX_PIECE || data == NULL)
         return UVHTTP_EINVAL;
     uvh_exchange_hold(exchange);
     if (size >

@@ -242,9 +242,10 @@ int uvhttp_server_run(uvhttp_server_t *view)
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call. */
-    if (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
-        uvh_list_empty(&server->workers[0].listeners) && server->workers[0].connection_count == 0)
+    /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call, or which does nothing yet. */
+    if (server->life == UVH_SERVER_NEW ||
+        (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
+         uvh_list_empty(&server->workers[0].listeners) && server->workers[0].connection_count == 0))
         return UVHTTP_EINVAL;
     int err = server->life == UVH_SERVER_RUNNING ? uvh_workers_start(server) : 0;
     if (err != 0) {

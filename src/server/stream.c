@@ -143,7 +143,7 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
     int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
-    if (events->data == NULL || events->closed == NULL || uvh_blocking_is(exchange) ||
+    if (events == NULL || events->data == NULL || events->closed == NULL || uvh_blocking_is(exchange) ||
         !uvhttp_request_offers_upgrade(&exchange->request, protocol))
         return UVHTTP_EINVAL;
     if (exchange->worker->draining)

@@ -12,6 +12,7 @@
 #include "platform/socket_connect.h"
 #include "server/conn.h"
 #include "server/server.h"
+#include "server/workers.h"
 
 enum {
     PORT_MOST = 65535,
@@ -311,7 +312,8 @@ int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uin
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     if (host == NULL || port <= 0 || port > PORT_MOST || timeout_ms > UVH_TIMEOUT_STEP_MOST ||
-        connected == NULL || events->data == NULL || events->closed == NULL)
+        connected == NULL || events->data == NULL || events->closed == NULL ||
+        uvh_workers_is_further_thread(server))
         return UVHTTP_EINVAL;
     int err = uvh_server_start_for_streams(server);
     if (err != 0)

@@ -148,10 +148,18 @@ int uvh_workers_listen_on(struct uvh_server *server, int socket)
 
 /* ---- threads ---- */
 
+static _Thread_local const struct uvh_server *works_for; /* as another worker than the first */
+
+bool uvh_workers_is_further_thread(const struct uvh_server *server)
+{
+    return works_for == server;
+}
+
 static void run_worker(void *arg)
 {
     struct uvh_worker *worker = arg;
     struct uvh_server *server = worker->server;
+    works_for = server;
     while (uv_run(worker->loop, UV_RUN_DEFAULT) != 0) /* somebody has called uv_stop */
         ;
     atomic_fetch_sub(&server->threads_left, 1);

@@ -64,6 +64,34 @@ static int fail_later(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
+static void count_release(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* What a getter gives for what is not there, handed on. */
+static void hand_on_null(uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    uvhttp_stream_t *stream;
+    int released = 0;
+    assert_null(uvhttp_request_query(request, NULL));
+    assert_null(uvhttp_request_form(request, NULL));
+    assert_null(uvhttp_request_header(request, NULL));
+    assert_null(uvhttp_request_param(request, NULL));
+    assert_null(uvhttp_request_param_path(request, NULL).base);
+    assert_null(uvhttp_request_cookie(request, NULL));
+    assert_null(uvhttp_request_trailer(request, NULL));
+    assert_int_equal(uvhttp_response_send_text(response, 200, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_html(response, 200, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_json(response, 200, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send(response, 200, NULL, NULL, 1), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_static(response, 200, NULL, NULL, 1), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_borrowed(response, 200, NULL, NULL, 5000, count_release, &released),
+                     UVHTTP_EINVAL);
+    assert_int_equal(released, 1);
+    assert_int_equal(uvhttp_response_upgrade(response, "x", NULL, NULL, &stream), UVHTTP_EINVAL);
+}
+
 static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const char *what = uvhttp_request_query(request, "do");
@@ -112,6 +140,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         assert_int_equal(uvhttp_response_send_file(response, 200, "/"), UVHTTP_ENOTREG);
         assert_int_equal(uvhttp_response_send_file(response, 200, NULL), UVHTTP_EINVAL);
         assert_int_equal(uvhttp_response_defer(response, NULL, NULL, NULL), UVHTTP_EINVAL);
+        hand_on_null(request, response);
         assert_int_equal(uvhttp_response_status(response), 202);
         assert_true(uvhttp_response_open(response));
         return uvhttp_response_send_text(response, 0, "still open");

@@ -154,6 +154,9 @@ static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
             raw_client_step(&client, 1000); /* it was connected before the stop, so it is answered */
             assert_memory_equal(client.data, "HTTP/1.1 404 ", 13);
             raw_client_close(&client, false);
+        } else { /* signals would have nothing to stop */
+            assert_int_equal(uvhttp_server_stop_on_signals(server), 0);
+            assert_int_equal(uvhttp_server_run(server), UVHTTP_EINVAL);
         }
         uvhttp_server_free(server);
         assert_int_equal(atomic_load(&heap.live), 0);

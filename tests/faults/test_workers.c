@@ -329,6 +329,49 @@ static void posts_run_in_order_and_none_is_lost_when_stopping(void **state)
     }
 }
 
+static int connects[WORKERS]; /* what each worker was told */
+
+static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
+{
+    (void)stream, (void)data, (void)size, (void)arg;
+}
+
+static void on_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream, (void)arg;
+}
+
+static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
+{
+    (void)stream, (void)status, (void)arg;
+}
+
+static void try_to_connect(uvhttp_server_t *from, size_t worker, void *arg)
+{
+    static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
+    uvhttp_stream_t *stream;
+    connects[worker] = uvhttp_stream_connect(from, "127.0.0.1", uvhttp_server_port(from), 1000, on_connected,
+                                             &events, NULL, &stream);
+    count(from, worker, arg);
+}
+
+static void only_the_first_worker_connects_to_others(void **state)
+{
+    (void)state;
+    listening();
+    atomic_store(&ran, 0);
+    pthread_t running = start_running();
+    for (size_t i = 0; i < WORKERS; i++)
+        assert_int_equal(uvhttp_server_post(server, i, try_to_connect, NULL), 0);
+    uvhttp_server_stop(server);
+    assert_int_equal(result_of(running), 0);
+    assert_int_equal(atomic_load(&ran), WORKERS);
+    assert_true(connects[0] == 0 || connects[0] == UVHTTP_ESTOPPED);
+    for (size_t i = 1; i < WORKERS; i++)
+        assert_int_equal(connects[i], UVHTTP_EINVAL);
+    end();
+}
+
 /* ---- lives ---- */
 
 static int stopped;
@@ -428,6 +471,7 @@ int main(void)
         cmocka_unit_test(posts_that_cannot_run_are_refused),
         cmocka_unit_test(what_is_posted_runs_once_even_without_running),
         cmocka_unit_test(posts_run_in_order_and_none_is_lost_when_stopping),
+        cmocka_unit_test(only_the_first_worker_connects_to_others),
         cmocka_unit_test(starting_and_stopping_often_leaves_nothing),
         cmocka_unit_test(workers_that_never_ran_can_be_freed),
         cmocka_unit_test(workers_are_counted_alone_and_together),
