@@ -1,9 +1,19 @@
-/* See file_rules.h. Called by serve.c. */
+/* See file_rules.h. Called by serve_site.c. */
 #include "file_rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Finds field and value in a flag's text, which begins with the pattern, and ends the pattern there. False when it is no such text. */
+typedef bool (*split_cb)(char *text, uvhttp_static_rule_t *rule);
+
+/* A flag that makes rules. */
+struct rule_flag {
+    const char *option;
+    const char *form; /* of its text, for messages */
+    split_cb split;
+};
 
 static int refuse(const char *option, const char *message)
 {
@@ -20,29 +30,71 @@ static int check(const char *option, const uvhttp_static_config_t *files)
     return refuse(option, err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
 }
 
-/* PATTERN=VALUE; no pattern for a file's name needs a '=', which `?` stands for as well. */
-static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files, const char *text)
+/* Ends a text at the first such character; what is behind it, or NULL. */
+static char *cut(char *text, char at)
 {
-    const char *equals = strchr(text, '=');
-    if (equals == NULL) {
-        fprintf(stderr,
-                "uvhttp: --cache-control: '%s' is no rule; allowed is PATTERN=VALUE, such as "
-                "'*.css=max-age=60'\n",
-                text);
+    char *found = strchr(text, at);
+    if (found == NULL)
+        return NULL;
+    *found = '\0';
+    return found + 1;
+}
+
+/* PATTERN=VALUE; no pattern for a file's name needs a '=', which `?` stands for as well. */
+static bool split_cache_control(char *text, uvhttp_static_rule_t *rule)
+{
+    rule->field = "Cache-Control";
+    rule->value = cut(text, '=');
+    return rule->value != NULL;
+}
+
+static bool split_download(char *text, uvhttp_static_rule_t *rule)
+{
+    (void)text;
+    rule->field = "Content-Disposition";
+    rule->value = "attachment";
+    return true;
+}
+
+/* PATTERN=NAME: VALUE */
+static bool split_header(char *text, uvhttp_static_rule_t *rule)
+{
+    char *field = cut(text, '=');
+    char *value = field == NULL ? NULL : cut(field, ':');
+    if (value == NULL)
+        return false;
+    rule->field = field;
+    rule->value = value + strspn(value, " ");
+    return true;
+}
+
+static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files, const struct rule_flag *flag,
+                    const char *given)
+{
+    char *text = strdup(given);
+    if (text == NULL)
+        return refuse(flag->option, uvhttp_strerror(UVHTTP_ENOMEM));
+    rules->texts[files->rule_count] = text;
+    uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
+    rule->pattern = text;
+    if (!flag->split(text, rule)) {
+        fprintf(stderr, "uvhttp: --%s: '%s' is no rule; allowed is %s\n", flag->option, given, flag->form);
         return UVH_EXIT_FAILED;
     }
-    char *pattern = strndup(text, (size_t)(equals - text));
-    if (pattern == NULL)
-        return refuse("cache-control", uvhttp_strerror(UVHTTP_ENOMEM));
-    rules->patterns[files->rule_count] = pattern;
-    uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
-    *rule = (uvhttp_static_rule_t){pattern, "Cache-Control", equals + 1};
-    return check("cache-control", &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
+    return check(flag->option, &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
 }
 
 int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *options,
                         uvhttp_static_config_t *files)
 {
+    /* The last rule for a field counts: --header says most exactly what is wanted, so it may take back what the others say. */
+    static const struct rule_flag flags[] = {
+        {"cache-control", "PATTERN=VALUE, such as '*.css=max-age=60'",                split_cache_control},
+        {"download",      "PATTERN",                                                  split_download     },
+        {"header",        "PATTERN=NAME: VALUE, such as '*.html=X-Robots-Tag: none'", split_header       },
+    };
+    const struct uvh_option_list *const given[] = {&options->cache_control, &options->downloads,
+                                                   &options->headers};
     memset(rules, 0, sizeof(*rules));
     files->rules = rules->items;
     files->types = options->types.items;
@@ -51,13 +103,15 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
         check("type", &(uvhttp_static_config_t){.types = files->types, .type_count = files->type_count});
     if (code == UVH_EXIT_OK)
         code = check("default-type", &(uvhttp_static_config_t){.default_type = files->default_type});
-    for (size_t i = 0; i < options->cache_control.count && code == UVH_EXIT_OK; i++)
-        code = add_rule(rules, files, options->cache_control.items[i]);
+    for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++) {
+        for (size_t i = 0; i < given[f]->count && code == UVH_EXIT_OK; i++)
+            code = add_rule(rules, files, &flags[f], given[f]->items[i]);
+    }
     return code;
 }
 
 void uvh_file_rules_release(struct uvh_file_rules *rules)
 {
-    for (size_t i = 0; i < UVH_OPTIONS_LIST_MAX; i++)
-        free(rules->patterns[i]);
+    for (size_t i = 0; i < UVH_FILE_RULES_MAX; i++)
+        free(rules->texts[i]);
 }

@@ -102,7 +102,7 @@ static const char serve_beginning[] =
     "Usage: uvhttp serve [OPTION]... [DIR]\n"
     "\n"
     "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
-    "interrupted. Nothing outside DIR is reachable.\n";
+    "interrupted. Nothing outside DIR, and what options name, is reachable.\n";
 static const char run_beginning[] =
     "Usage: uvhttp run [OPTION]... CONFIG\n"
     "\n"

@@ -1,4 +1,4 @@
-/* The table of options. To add one: a row here, a line in docs/man/uvhttp.1 and a test in tests/wire/test_program.py. Read by
+/* The table of options. To add one: a row here, a line in docs/man/uvhttp.1 and a test in tests/wire/test_program.py or test_serve_site.py. Read by
  * options.c, which fills struct uvh_options from it, and by help.c, which prints it. */
 #include "option_table.h"
 
@@ -48,7 +48,7 @@ const struct uvh_option uvh_option_table[] = {
            "IPv4 address "
            "of the machine)"),
 
-    {.help = "Files",     .serve_only = true},
+    {.help = "Files",                                                                    .serve_only = true},
     FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
     FILES("listing-max", NUMBER, listing_max, 1, 1000000, "N",
           "entries of a folder that are listed (default: 10000)"),
@@ -102,6 +102,12 @@ const struct uvh_option uvh_option_table[] = {
     FILE_LIST("cache-control", cache_control, "PATTERN=VALUE",
               "Cache-Control of the files that fit, as '/img/**=max-age=3600'; may be given several times, "
               "the last that fits counts"),
+    FILE_LIST("download", downloads, "PATTERN",
+              "have browsers store the files that fit instead of showing them (Content-Disposition: "
+              "attachment); may be given several times"),
+    FILE_LIST("header", headers, "PATTERN=NAME: VALUE",
+              "field of the files that fit, as '*.html=X-Robots-Tag: none'; may be given several times, the "
+              "last that fits counts"),
     FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
           "have files with a hash in their name (app-3f2a9c01.js) kept for a year, and HTML asked for each "
           "time"),
@@ -127,13 +133,23 @@ const struct uvh_option uvh_option_table[] = {
           "what is tried for a path, in order (default: \"{path} {path}/\")"),
     FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
           "pages for errors, such as \"404=/404.html 5xx=/sorry.html\""),
-    {   .name = "symlinks",
+    {                                                                                     .name = "symlinks",
        .kind = UVH_OPTION_WORD,
        .offset = FIELD(files.symlinks),
        .words = symlink_words,
        .value = "POLICY",
        .help = "where symbolic links may lead: inside, all (anywhere), none, or owner (to what belongs to the "
              "link's owner) (default: inside)", .serve_only = true},
+    FILE_LIST("more-root", more_roots, "FOLDER",
+              "folder to look in for what DIR has not; may be given several times, they are tried in order"),
+    FILE_LIST("alias", aliases, "/PATH/=FOLDER",
+              "serve another folder below a path, or with /PATH=FILE one file; may be given several times"),
+    {                                              .name = "auth",
+       .kind = UVH_OPTION_TEXT,
+       .offset = FIELD(auth),
+       .value = "FILE",
+       .help = "ask for a name and a password, which stand in FILE as htpasswd -B writes them",
+       .serve_only = true},
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

@@ -26,8 +26,11 @@ struct uvh_options {
     size_t port; /* of addresses given without one */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every IPv4 address */
-    uvhttp_static_config_t files;                /* `root`, `types` and `rules` unset */
+    uvhttp_static_config_t files;                /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
+    struct uvh_option_list downloads, headers;   /* the same */
+    struct uvh_option_list more_roots, aliases;  /* see serve_site.h */
+    const char *auth;                            /* a file of users and hashes; NULL: nobody is asked */
     const char *prewarm;                         /* paths and patterns, separated by spaces; NULL: none */
     uvhttp_config_t config;                      /* `log` unset */
     uvhttp_log_level_t log_level;

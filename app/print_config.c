@@ -3,6 +3,7 @@
 #include "print_config.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "utf8.h"
 
@@ -139,8 +140,8 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
     for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         if (option->name == NULL || !option->serve_only ||
-            option->offset == offsetof(struct uvh_options, prewarm))
-            continue; /* that one is a list in a file */
+            option->offset >= offsetof(struct uvh_options, files) + sizeof(*files))
+            continue; /* lists and what has a key of another kind are printed by others */
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         uvh_options_key(option, key);
         const void *field = (const char *)files + (option->offset - offsetof(struct uvh_options, files));
@@ -177,9 +178,9 @@ static void print_rules(const uvhttp_static_config_t *files, FILE *out)
         fputs("          - match: ", out);
         print_text(out, rule->pattern);
         fputc('\n', out);
-        if (strcmp(rule->field, "Content-Type") == 0) {
+        if (strcasecmp(rule->field, "Content-Type") == 0) {
             print_key(out, 12, "type", rule->value);
-        } else if (strcmp(rule->field, "Cache-Control") == 0) {
+        } else if (strcasecmp(rule->field, "Cache-Control") == 0) {
             print_key(out, 12, "cache_control", rule->value);
         } else {
             struct uvh_field field = {rule->field, rule->value};

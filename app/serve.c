@@ -1,45 +1,22 @@
-/* `uvhttp serve`: one server, one folder mounted at "/". Guarantees that whatever keeps it from starting is told with the value at
+/* `uvhttp serve`: one server, one folder mounted at "/", and aliases beside it. Guarantees that whatever keeps it from starting is told with the value at
  * fault and a way out. Called by main.c. */
 #include "serve.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "banner.h"
-#include "file_rules.h"
 #include "listen.h"
 #include "logger.h"
 #include "prewarm.h"
 #include "print_config.h"
+#include "serve_site.h"
+#include "site_auth.h"
 
 static int print_error(int err)
 {
     fprintf(stderr, "uvhttp: %s\n", uvhttp_strerror(err));
-    return UVH_EXIT_FAILED;
-}
-
-static int print_root_error(const char *root, int err)
-{
-    /* The library passes libuv's codes through, and those are negated errno values. */
-    switch (-err) {
-    case ENOENT:
-        fprintf(stderr, "uvhttp: the folder '%s' does not exist\n", root);
-        break;
-    case ENOTDIR:
-        fprintf(stderr, "uvhttp: '%s' is not a folder; name the folder to serve\n", root);
-        break;
-    case EACCES:
-    case EPERM:
-        fprintf(stderr, "uvhttp: there is no permission to read the folder '%s'\n", root);
-        break;
-    default:
-        fprintf(stderr, "uvhttp: the folder '%s' cannot be served: %s\n", root, uvhttp_strerror(err));
-        break;
-    }
     return UVH_EXIT_FAILED;
 }
 
@@ -48,12 +25,12 @@ static void close_files(void *files)
     uvhttp_static_close(files);
 }
 
-/* The folder at "/", owned by the server. An exit code. */
-static int open_files(uvhttp_server_t *server, const struct uvh_options *options, const char *root,
-                      const struct uvh_text_list *prewarm)
+/* A folder, or an alias's file, under its path, owned by the server. An exit code. */
+static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route, const char *option)
 {
-    uvhttp_static_config_t config = options->files;
+    uvhttp_static_config_t config = route->files;
     uvhttp_static_t *files;
+    const char *root = route->root.text;
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
     if (uvhttp_static_check(&config, message, sizeof(message)) == UVHTTP_ECONFIG) {
         fprintf(stderr, "uvhttp: %s\n", message);
@@ -66,34 +43,61 @@ static int open_files(uvhttp_server_t *server, const struct uvh_options *options
         if (err != 0)
             uvhttp_static_close(files);
     }
-    if (err == 0)
-        err = uvhttp_static_mount_opened(server, "/", files);
     if (err == 0 && access(root, X_OK) != 0)
         err = -errno; /* a folder that can be opened and not entered would give nothing but refusals */
     if (err != 0)
-        return print_root_error(root, err);
-    for (size_t i = 0; i < prewarm->count; i++) {
-        const char *fault = uvh_prewarm_load(files, prewarm->items[i].text);
+        return uvh_serve_site_refuse_folder(option, root, err);
+    err = uvhttp_static_mount_opened(server, route->path.text, files);
+    if (err != 0) {
+        fprintf(stderr, "uvhttp: --alias: '%s' is no path for '%s': %s\n", route->path.text, root,
+                uvhttp_strerror(err));
+        return UVH_EXIT_FAILED;
+    }
+    for (size_t i = 0; i < route->prewarm.count; i++) {
+        const char *fault = uvh_prewarm_load(files, route->prewarm.items[i].text);
         if (fault == NULL)
             continue;
-        fprintf(stderr, "uvhttp: --prewarm: '%s' cannot be loaded from '%s': %s\n", prewarm->items[i].text,
-                root, fault);
+        fprintf(stderr, "uvhttp: --prewarm: '%s' cannot be loaded from '%s': %s\n",
+                route->prewarm.items[i].text, root, fault);
         return UVH_EXIT_FAILED;
     }
     return UVH_EXIT_OK;
 }
 
-static int serve(uvhttp_server_t *server, const struct uvh_options *options, const char *root,
-                 const struct uvh_text_list *prewarm)
+/* Asks for a password before whatever is asked for, if one is wanted. */
+static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted)
 {
-    int err = 0;
-    int code = open_files(server, options, root, prewarm);
-    if (code != UVH_EXIT_OK)
-        return code;
-    if (options->log_level >= UVHTTP_LOG_DEBUG)
-        err = uvhttp_server_use(server, uvh_logger_request, NULL);
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvhttp_auth_t *auth;
+    if (wanted->mark.line == 0)
+        return UVH_EXIT_OK;
+    int err = uvh_site_auth_open(server, wanted, &auth, message, sizeof(message));
+    if (err != 0) {
+        fprintf(stderr, "uvhttp: --auth: %s\n", message);
+        return UVH_EXIT_FAILED;
+    }
+    err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);
+    return err == 0 ? UVH_EXIT_OK : print_error(err);
+}
+
+static int open_site(uvhttp_server_t *server, const struct uvh_setup_site *site)
+{
+    int code = ask_for_password(server, &site->auth);
+    for (size_t i = 0; i < site->route_count && code == UVH_EXIT_OK; i++)
+        code = open_route(server, &site->routes[i], i == 0 ? NULL : "alias");
+    return code;
+}
+
+static int serve(uvhttp_server_t *server, const struct uvh_options *options,
+                 const struct uvh_setup_site *site)
+{
+    /* The line for a request goes before the question for a password, so that those who were refused have one, too. */
+    int err = options->log_level < UVHTTP_LOG_DEBUG ? 0 : uvhttp_server_use(server, uvh_logger_request, NULL);
     if (err != 0)
         return print_error(err);
+    int code = open_site(server, site);
+    if (code != UVH_EXIT_OK)
+        return code;
 
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count;
@@ -102,50 +106,26 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options, con
 
     err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        uvh_banner_print(options, root, addresses, count);
+        uvh_banner_print(options, site->routes[0].root.text, addresses, count);
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
-/* The words of --prewarm, in memory of `list` that the caller frees. False when there is none. */
-static bool split_prewarm(const struct uvh_options *options, struct uvh_text_list *list, char **copy)
+/* The same as a file for `uvhttp run`. */
+static int print_config(const struct uvh_options *options, struct uvh_setup_site *site)
 {
-    const char *text = options->prewarm != NULL ? options->prewarm : "";
-    size_t length = strlen(text);
-    *list = (struct uvh_text_list){.items = calloc(length / 2 + 1, sizeof(*list->items))};
-    *copy = strdup(text);
-    if (list->items == NULL || *copy == NULL)
-        return false;
-    for (char *at = *copy + strspn(*copy, " "); *at != '\0'; at += strspn(at, " ")) {
-        list->items[list->count++].text = at;
-        at += strcspn(at, " ");
-        if (*at != '\0')
-            *at++ = '\0';
-    }
-    return true;
-}
-
-/* What is served as a file for `uvhttp run`: one site with one folder. */
-static int print_config(const struct uvh_options *options, char *root, const struct uvh_text_list *prewarm)
-{
-    struct uvh_setup_route route = {.path = {.text = "/"},
-                                    .kind = UVH_ROUTE_STATIC,
-                                    .root = {.text = root},
-                                    .files = options->files,
-                                    .prewarm = *prewarm};
-    struct uvh_setup_site site = {.routes = &route, .route_count = 1};
     struct uvh_setup setup = {
-        .config = options->config, .log_level = options->log_level, .sites = &site, .site_count = 1};
+        .config = options->config, .log_level = options->log_level, .sites = site, .site_count = 1};
     setup.listen_count = uvh_listen_order(options, setup.listen);
     uvh_print_config(&setup, stdout);
     return UVH_EXIT_OK;
 }
 
-static int print_or_serve(const struct uvh_options *options, char *root, const struct uvh_text_list *prewarm)
+static int print_or_serve(const struct uvh_options *options, struct uvh_setup_site *site)
 {
     if (options->print_config)
-        return print_config(options, root, prewarm);
+        return print_config(options, site);
 
     uvhttp_log_level_t level = options->log_level;
     uvhttp_config_t config = options->config;
@@ -155,7 +135,7 @@ static int print_or_serve(const struct uvh_options *options, char *root, const s
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, &config);
     if (server == NULL)
         return print_error(UVHTTP_ENOMEM);
-    int code = serve(server, options, root, prewarm);
+    int code = serve(server, options, site);
     if (code != UVH_EXIT_OK)
         level = UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
     uvhttp_server_free(server);
@@ -164,21 +144,11 @@ static int print_or_serve(const struct uvh_options *options, char *root, const s
 
 int uvh_serve_run(const struct uvh_options *options)
 {
-    char root[PATH_MAX];
-    struct uvh_options complete = *options;
-    struct uvh_file_rules rules;
-    struct uvh_text_list prewarm;
-    char *words;
+    struct uvh_serve_site made;
     uvh_listen_raise_descriptor_limit();
-    if (realpath(options->root, root) == NULL)
-        return print_root_error(options->root, -errno);
-    int code = uvh_file_rules_make(&rules, options, &complete.files);
-    if (code == UVH_EXIT_OK) {
-        code = split_prewarm(options, &prewarm, &words) ? print_or_serve(&complete, root, &prewarm)
-                                                        : print_error(UVHTTP_ENOMEM);
-        free(prewarm.items);
-        free(words);
-    }
-    uvh_file_rules_release(&rules);
+    int code = uvh_serve_site_make(&made, options);
+    if (code == UVH_EXIT_OK)
+        code = print_or_serve(options, &made.site);
+    uvh_serve_site_release(&made);
     return code;
 }

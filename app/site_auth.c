@@ -1,4 +1,4 @@
-/* See site_auth.h. Called by site.c. */
+/* See site_auth.h. Called by site.c and serve.c. */
 #include "site_auth.h"
 
 #include <stdlib.h>
@@ -14,26 +14,13 @@ static void free_auth(void *auth)
     uvhttp_auth_free(auth);
 }
 
-static void note(struct uvh_problems *problems, const struct uvh_setup_auth *wanted, int err,
-                 const char *message)
+int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted, uvhttp_auth_t **auth,
+                       char *message, size_t size)
 {
-    uvh_problems_add(problems, wanted->mark, "basic_auth: %s",
-                     err == UVHTTP_ECONFIG   ? message
-                     : err == UVHTTP_ENOTSUP ? "this build has no crypt(3), which passwords need"
-                                             : uvhttp_strerror(err));
-}
-
-uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
-                                  struct uvh_problems *problems)
-{
-    char message[512] = "";
     uvhttp_passwords_t *passwords;
-    uvhttp_auth_t *auth = NULL;
-    if (wanted->mark.line == 0)
-        return NULL;
     const uvhttp_passwords_config_t config = {
         .users = wanted->users, .user_count = wanted->user_count, .file = wanted->file.text};
-    int err = uvhttp_passwords_new(&passwords, &config, message, sizeof(message));
+    int err = uvhttp_passwords_new(&passwords, &config, message, size);
     if (err == 0) {
         err = uvhttp_server_own(server, free_passwords, passwords);
         if (err != 0)
@@ -42,15 +29,30 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
     if (err == 0) {
         const uvhttp_auth_config_t asking = {
             .realm = wanted->realm, .check_basic = uvhttp_passwords_check, .arg = passwords};
-        err = uvhttp_auth_new(&auth, &asking, message, sizeof(message));
+        err = uvhttp_auth_new(auth, &asking, message, size);
     }
     if (err == 0) {
-        err = uvhttp_server_own(server, free_auth, auth);
-        if (err == 0)
-            return auth;
-        uvhttp_auth_free(auth);
+        err = uvhttp_server_own(server, free_auth, *auth);
+        if (err != 0)
+            uvhttp_auth_free(*auth);
     }
-    note(problems, wanted, err, message);
+    if (err != 0 && err != UVHTTP_ECONFIG)
+        snprintf(message, size, "%s",
+                 err == UVHTTP_ENOTSUP ? "this build has no crypt(3), which passwords need"
+                                       : uvhttp_strerror(err));
+    return err;
+}
+
+uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
+                                  struct uvh_problems *problems)
+{
+    char message[512] = "";
+    uvhttp_auth_t *auth;
+    if (wanted->mark.line == 0)
+        return NULL;
+    if (uvh_site_auth_open(server, wanted, &auth, message, sizeof(message)) == 0)
+        return auth;
+    uvh_problems_add(problems, wanted->mark, "basic_auth: %s", message);
     return NULL;
 }
 

@@ -4,7 +4,11 @@
 
 #include "setup.h"
 
-/* Owned by the server; NULL when none is wanted, or with a problem noted. */
+/* Makes one that is owned by the server. 0, or an error with a NUL-terminated message of at most `size` bytes. */
+int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted, uvhttp_auth_t **auth,
+                       char *message, size_t size);
+
+/* The same, where one is wanted. Owned by the server; NULL when none is wanted, or with a problem noted. */
 uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
                                   struct uvh_problems *problems);
 

@@ -1,0 +1,169 @@
+/* See serve_site.h. Called by serve.c. */
+#include "serve_site.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int uvh_serve_site_refuse_folder(const char *option, const char *folder, int err)
+{
+    fprintf(stderr, option == NULL ? "uvhttp: " : "uvhttp: --%s: ", option);
+    /* The library passes libuv's codes through, and those are negated errno values. */
+    switch (-err) {
+    case ENOENT:
+        fprintf(stderr, "the folder '%s' does not exist\n", folder);
+        break;
+    case ENOTDIR:
+        fprintf(stderr, "'%s' is not a folder; name the folder to serve\n", folder);
+        break;
+    case EACCES:
+    case EPERM:
+        fprintf(stderr, "there is no permission to read the folder '%s'\n", folder);
+        break;
+    default:
+        fprintf(stderr, "the folder '%s' cannot be served: %s\n", folder, uvhttp_strerror(err));
+        break;
+    }
+    return UVH_EXIT_FAILED;
+}
+
+static int no_memory(void)
+{
+    fprintf(stderr, "uvhttp: %s\n", uvhttp_strerror(UVHTTP_ENOMEM));
+    return UVH_EXIT_FAILED;
+}
+
+/* A text that is freed with the rest; NULL stays NULL. */
+static char *keep(struct uvh_serve_site *made, char *text)
+{
+    if (text != NULL)
+        made->texts[made->text_count++] = text;
+    return text;
+}
+
+/* The words of --prewarm. */
+static int add_prewarm(struct uvh_serve_site *made, const char *text)
+{
+    struct uvh_text_list *list = &made->routes[0].prewarm;
+    char *copy = keep(made, strdup(text));
+    list->items = calloc(strlen(text) / 2 + 1, sizeof(*list->items));
+    if (copy == NULL || list->items == NULL)
+        return no_memory();
+    for (char *at = copy + strspn(copy, " "); *at != '\0'; at += strspn(at, " ")) {
+        list->items[list->count++].text = at;
+        at += strcspn(at, " ");
+        if (*at != '\0')
+            *at++ = '\0';
+    }
+    return UVH_EXIT_OK;
+}
+
+static int add_more_roots(struct uvh_serve_site *made, const struct uvh_option_list *folders)
+{
+    struct uvh_setup_route *route = &made->routes[0];
+    for (size_t i = 0; i < folders->count; i++) {
+        struct stat found;
+        char *path = keep(made, realpath(folders->items[i], NULL));
+        if (path == NULL)
+            return uvh_serve_site_refuse_folder("more-root", folders->items[i], -errno);
+        if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
+            return uvh_serve_site_refuse_folder("more-root", path, -ENOTDIR);
+        made->more_roots[i].text = made->more_root_paths[i] = path;
+    }
+    route->more_roots = (struct uvh_text_list){made->more_roots, folders->count};
+    route->files.more_roots = made->more_root_paths;
+    return UVH_EXIT_OK;
+}
+
+/* One file, by the folder it lies in. What looks for others has no meaning for it. */
+static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *route, char *path)
+{
+    char *slash = strrchr(path, '/');
+    char *name = keep(made, strdup(slash + 1));
+    if (name == NULL)
+        return no_memory();
+    slash[slash == path] = '\0'; /* of a file in the root of the file system the slash is the folder */
+    route->files.file = name;
+    route->files.fallback = route->files.try_files = NULL;
+    route->files.spa = route->files.clean_urls = route->files.uploads = false;
+    return UVH_EXIT_OK;
+}
+
+/* PATH=FOLDER or PATH=FILE. What flags say of files holds there, too; --prewarm and --more-root are for the first folder. */
+static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *files, const char *given)
+{
+    struct uvh_setup_route *route = &made->routes[made->site.route_count++];
+    struct stat found;
+    char *text = keep(made, strdup(given));
+    if (text == NULL)
+        return no_memory();
+    char *target = strchr(text, '=');
+    if (*text != '/' || target == NULL || target[1] == '\0') {
+        fprintf(stderr, "uvhttp: --alias: '%s' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE\n",
+                given);
+        return UVH_EXIT_FAILED;
+    }
+    *target++ = '\0';
+    char *path = keep(made, realpath(target, NULL));
+    if (path == NULL || stat(path, &found) != 0) {
+        fprintf(stderr, "uvhttp: --alias: '%s' cannot be served: %s\n", target, uvhttp_strerror(-errno));
+        return UVH_EXIT_FAILED;
+    }
+    *route = (struct uvh_setup_route){
+        .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
+    if (!S_ISDIR(found.st_mode))
+        return make_file_route(made, route, path);
+    if (target[-2] == '/')
+        return UVH_EXIT_OK;
+    fprintf(stderr, "uvhttp: --alias: '%s' is a folder, so the path ends with a slash: '%s/'\n", target,
+            text);
+    return UVH_EXIT_FAILED;
+}
+
+/* The file of passwords; what is in it is looked at when it is read. */
+static int add_auth(struct uvh_serve_site *made, const char *file)
+{
+    char *path = keep(made, realpath(file, NULL));
+    if (path == NULL) {
+        fprintf(stderr, "uvhttp: --auth: '%s' cannot be opened: %s\n", file, uvhttp_strerror(-errno));
+        return UVH_EXIT_FAILED;
+    }
+    made->site.auth = (struct uvh_setup_auth){
+        .mark = {1, 1},
+          .file = {.text = path}
+    };
+    return UVH_EXIT_OK;
+}
+
+int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *options)
+{
+    memset(made, 0, sizeof(*made));
+    uvhttp_static_config_t files = options->files;
+    char *root = keep(made, realpath(options->root, NULL));
+    if (root == NULL)
+        return uvh_serve_site_refuse_folder(NULL, options->root, -errno);
+    int code = uvh_file_rules_make(&made->rules, options, &files);
+    made->site.routes = made->routes;
+    made->site.route_count = 1;
+    made->routes[0] = (struct uvh_setup_route){
+        .path = {.text = "/"}, .kind = UVH_ROUTE_STATIC, .root = {.text = root}, .files = files};
+    if (code == UVH_EXIT_OK && options->prewarm != NULL)
+        code = add_prewarm(made, options->prewarm);
+    if (code == UVH_EXIT_OK)
+        code = add_more_roots(made, &options->more_roots);
+    for (size_t i = 0; i < options->aliases.count && code == UVH_EXIT_OK; i++)
+        code = add_alias(made, &files, options->aliases.items[i]);
+    if (code == UVH_EXIT_OK && options->auth != NULL)
+        code = add_auth(made, options->auth);
+    return code;
+}
+
+void uvh_serve_site_release(struct uvh_serve_site *made)
+{
+    uvh_file_rules_release(&made->rules);
+    free(made->routes[0].prewarm.items);
+    for (size_t i = 0; i < made->text_count; i++)
+        free(made->texts[i]);
+}
