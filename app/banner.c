@@ -3,7 +3,11 @@
  *
  *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://192.0.2.7:8080/
  *
- * with "running" and the configuration file for `uvhttp run`. Called by serve.c and run.c. */
+ * with "running" and the configuration file for `uvhttp run`. Where something is switched on, a second line says so:
+ *
+ *     uvhttp: on: hidden, uploads from anybody, rate-limit 1M
+ *
+ * Called by serve.c and run.c. */
 #include "banner.h"
 
 #include <arpa/inet.h>
@@ -15,10 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "option_table.h"
+#include "switched_on.h"
 
 #define URL_SIZE 120
 #define URL_MAX  64 /* a machine with more addresses than that needs no list of them */
+#define ON_SIZE  2048
 
 struct url_list {
     size_t count;
@@ -100,7 +105,8 @@ static void print_path(const char *path)
         putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
 }
 
-static void print_plain(const struct uvh_options *options, const struct url_list *urls, const char *what)
+static void print_plain(const struct uvh_options *options, const struct url_list *urls, const char *what,
+                        const char *on)
 {
     fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
     print_path(what);
@@ -110,28 +116,12 @@ static void print_plain(const struct uvh_options *options, const struct url_list
         print_path(urls->items[i].text);
     }
     putchar('\n');
+    if (*on != '\0')
+        printf("uvhttp: on: %s\n", on);
 }
 
-/* A switch for files that is on, and not one of the two that are always told. */
-static bool is_worth_telling(const struct uvh_options *options, const struct uvh_option *option)
-{
-    const bool *on = (const bool *)((const char *)options + option->offset);
-    return option->name != NULL && option->serve_only && option->kind == UVH_OPTION_SWITCH && *on &&
-           on != &options->files.listing && on != &options->files.hidden;
-}
-
-static void print_switches(const struct uvh_options *options)
-{
-    bool some = false;
-    for (size_t i = 0; i < uvh_option_count; i++) {
-        if (is_worth_telling(options, &uvh_option_table[i]))
-            printf("%s%s", some ? ", " : "  On: ", uvh_option_table[i].name);
-        some = some || is_worth_telling(options, &uvh_option_table[i]);
-    }
-    fputs(some ? ".\n" : "", stdout);
-}
-
-static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what)
+static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what,
+                           const char *on)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
@@ -157,7 +147,8 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     if (!options->from_file) {
         printf("  Index: %s. Folder listings: %s. Hidden files: %s.\n", *index == '\0' ? "none" : index,
                options->files.listing ? "on" : "off", options->files.hidden ? "on" : "off");
-        print_switches(options);
+        if (*on != '\0')
+            printf("  On: %s.\n", on);
     }
     printf("  Press Ctrl+C to stop.%s\n\n", plain);
 }
@@ -168,10 +159,14 @@ void uvh_banner_print(const struct uvh_options *options, const char *what,
     if (options->log_level < UVHTTP_LOG_INFO)
         return;
     struct url_list urls = {.count = 0};
+    char on[ON_SIZE] = "";
+    bool terminal = isatty(STDOUT_FILENO);
     collect_urls(&urls, addresses, count);
-    if (isatty(STDOUT_FILENO))
-        print_terminal(options, &urls, what);
+    if (!options->from_file)
+        uvh_switched_on_write(options, addresses, count, !terminal, on, sizeof(on));
+    if (terminal)
+        print_terminal(options, &urls, what, on);
     else
-        print_plain(options, &urls, what);
+        print_plain(options, &urls, what, on);
     fflush(stdout); /* whoever started the program may wait for it */
 }

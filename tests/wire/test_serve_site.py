@@ -9,6 +9,7 @@ import yaml
 from program import Program, run
 from static_server import place, serve, write  # noqa: F401 (fixtures)
 from test_passwords import CHEAP, credentials
+from test_program import terminal_output
 
 @pytest.fixture
 def other(place):
@@ -178,3 +179,44 @@ def test_what_keeps_it_from_starting(place, flags, message):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags, cwd=place)
     assert done.returncode == 1 and done.stdout == ""
     assert message.format(place=place) in done.stderr
+
+
+# The start output
+
+
+EVERYTHING = ["--hidden", "--index", "a.html b.html", "--rate-limit", "3M", "--error-pages", "404=/404.html", "--symlinks", "owner",
+              "--cache-control", "*.css=max-age=60", "--type", "x=a/b", "--type", "y=a/b", "--fallback", "f.html",
+              "--more-root", ".", "--header", "*=X-A: b", "--download", "*.pdf", "--prewarm", "f.html", "--gzip-level", "9", "--watch"]
+TOLD = ["index a.html b.html", "gzip-level 9", "watch", "prewarm f.html", "type (2)", "cache-control *.css=max-age=60", "download *.pdf",
+        "header *=X-A: b", "rate-limit 3M", "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden"]
+
+
+def told(place, *flags, listen="127.0.0.1:0"):
+    program = Program("uvhttp", "serve", place, "-l", listen, *flags, cwd=place)
+    assert program.stop() == 0, program.log()
+    lines = program.output.splitlines()
+    assert lines[0] == program.line and len(lines) <= 2
+    assert len(lines) == 1 or lines[1].startswith("uvhttp: on: ")
+    return sorted(lines[1][len("uvhttp: on: "):].split(", ")) if len(lines) == 2 else []
+
+
+def test_what_is_on_is_told(place):
+    write(place, "f.html", b"x")
+    assert told(place, *EVERYTHING) == sorted(TOLD)
+    assert told(place) == told(place, "--no-listing", "--max-connections", "5") == []
+    assert told(place, "--try-files", "{path} " + "x" * 50, "--index", "") == ['index ""', "try-files"]
+    assert told(place, "--default-type", "a/b", "--header", "x\x1b*=A: b") == ["default-type a/b", "header x?*=A: b"]
+
+
+@pytest.mark.parametrize("listen, who", [(["127.0.0.1:0"], "this machine only"), (["127.0.0.1:0", "unix:@uvhttp-told"], "this machine only"),
+                                         (["0.0.0.0:0"], "anybody"), (["0.0.0.0:0", "unix:@uvhttp-told"], "anybody")])
+def test_who_may_upload_is_told(place, passwords, listen, who):
+    flags = ["--uploads", *(f"-l{one}" for one in listen[1:])]
+    assert told(place, *flags, listen=listen[0]) == [f"uploads from {who}"]
+    assert "uploads from those with a password" in told(place, *flags, "--auth", passwords, listen=listen[0])
+
+
+def test_a_terminal_is_told_in_a_line(place):
+    output = terminal_output(place, {"TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",
+                                     "UVHTTP_RATE_LIMIT": "1500", "UVHTTP_SYMLINKS": "none"})
+    assert "Index: a.html. Folder listings: on. Hidden files: on.\n  On: rate-limit 1500, uploads from this machine only, symlinks none.\n" in output
