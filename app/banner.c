@@ -5,7 +5,7 @@
  *
  * with "running" and the configuration file for `uvhttp run`. Where something is switched on, a second line says so:
  *
- *     uvhttp: on: hidden, uploads from anybody, rate-limit 1M
+ *     uvhttp: on: hidden, rate-limit 1M, uploads from anybody
  *
  * Called by serve.c and run.c. */
 #include "banner.h"

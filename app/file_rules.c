@@ -18,7 +18,7 @@ struct rule_flag {
 static int refuse(const char *option, const char *message)
 {
     fprintf(stderr, "uvhttp: --%s: %s\n", option, message);
-    return UVH_EXIT_FAILED;
+    return UVH_EXIT_USAGE;
 }
 
 static int check(const char *option, const uvhttp_static_config_t *files)
@@ -27,7 +27,10 @@ static int check(const char *option, const uvhttp_static_config_t *files)
     int err = uvhttp_static_check(files, message, sizeof(message));
     if (err == 0)
         return UVH_EXIT_OK;
-    return refuse(option, err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
+    if (err == UVHTTP_ECONFIG)
+        return refuse(option, message);
+    refuse(option, uvhttp_strerror(err));
+    return UVH_EXIT_FAILED;
 }
 
 /* Ends a text at the first such character; what is behind it, or NULL. */
@@ -72,14 +75,16 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
                     const char *given)
 {
     char *text = strdup(given);
-    if (text == NULL)
-        return refuse(flag->option, uvhttp_strerror(UVHTTP_ENOMEM));
+    if (text == NULL) {
+        refuse(flag->option, uvhttp_strerror(UVHTTP_ENOMEM));
+        return UVH_EXIT_FAILED;
+    }
     rules->texts[files->rule_count] = text;
     uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
     rule->pattern = text;
     if (!flag->split(text, rule)) {
         fprintf(stderr, "uvhttp: --%s: '%s' is no rule; allowed is %s\n", flag->option, given, flag->form);
-        return UVH_EXIT_FAILED;
+        return UVH_EXIT_USAGE;
     }
     return check(flag->option, &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
 }

@@ -77,7 +77,7 @@ static int number_error(const struct uvh_option *option, const struct source *so
 {
     print_origin(option, source->from_environment);
     fprintf(stderr, "'%s' %s; allowed are %zu to %zu\n", source->text, what, option->low, option->high);
-    return UVH_EXIT_FAILED;
+    return UVH_EXIT_USAGE;
 }
 
 /* A field of uvhttp_config_t: the library knows its units and its range. */
@@ -90,7 +90,7 @@ static int set_limit(struct uvh_options *options, const struct uvh_option *optio
         return UVH_EXIT_OK;
     print_origin(option, source->from_environment);
     fprintf(stderr, "%s\n", message);
-    return UVH_EXIT_FAILED;
+    return UVH_EXIT_USAGE;
 }
 
 static int set_number(struct uvh_options *options, const struct uvh_option *option,
@@ -125,12 +125,12 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
                     "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
                     "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH\n",
                     (int)length, text);
-            return UVH_EXIT_FAILED;
+            return UVH_EXIT_USAGE;
         }
         if (options->listen_count == UVH_OPTIONS_LISTEN_MAX) {
             print_origin(option, source->from_environment);
             fprintf(stderr, "too many addresses; allowed are %d\n", UVH_OPTIONS_LISTEN_MAX);
-            return UVH_EXIT_FAILED;
+            return UVH_EXIT_USAGE;
         }
         options->listen[options->listen_count++] = address;
         text += length;
@@ -166,7 +166,7 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
         print_origin(option, source->from_environment);
         fprintf(stderr, "'%s' is neither on nor off; allowed are 1, yes, on, true, 0, no, off, false\n",
                 source->text);
-        return UVH_EXIT_FAILED;
+        return UVH_EXIT_USAGE;
     }
     if (option->kind == UVH_OPTION_SWITCH)
         *(bool *)field_of(options, option) = on;
@@ -185,7 +185,7 @@ static int add_to_list(struct uvh_options *options, const struct uvh_option *opt
     if (list->count == UVH_OPTIONS_LIST_MAX) {
         print_origin(option, source->from_environment);
         fprintf(stderr, "there are too many; allowed are %d\n", UVH_OPTIONS_LIST_MAX);
-        return UVH_EXIT_FAILED;
+        return UVH_EXIT_USAGE;
     }
     list->items[list->count++] = source->text;
     return UVH_EXIT_OK;
@@ -205,7 +205,7 @@ static int set_word(struct uvh_options *options, const struct uvh_option *option
     for (size_t i = 0; option->words[i] != NULL; i++)
         fprintf(stderr, "%s%s", i == 0 ? " " : ", ", option->words[i]);
     fputc('\n', stderr);
-    return UVH_EXIT_FAILED;
+    return UVH_EXIT_USAGE;
 }
 
 static int apply(struct parser *parser, const struct uvh_option *option, const char *text,
@@ -249,7 +249,7 @@ static int read_other_limits(struct parser *parser)
     if (uvhttp_config_from_env(&parser->options->config, "UVHTTP_", message, sizeof(message)) == 0)
         return UVH_EXIT_OK;
     fprintf(stderr, "uvhttp: %s\n", message);
-    return UVH_EXIT_FAILED;
+    return UVH_EXIT_USAGE;
 }
 
 static int read_environment(struct parser *parser)
@@ -433,12 +433,14 @@ static int check_config(const struct parser *parser)
         return UVH_EXIT_OK;
     const struct uvh_option *option = find_by_field(message, strcspn(message, " "));
     const struct source *source = option == NULL ? NULL : &parser->sources[option - uvh_option_table];
-    if (source != NULL && source->text != NULL)
+    bool given = source != NULL && source->text != NULL;
+    bool from_file = !given && parser->command != UVH_COMMAND_SERVE;
+    if (given)
         print_origin(option, source->from_environment);
     else
-        fprintf(stderr, "%s: ", parser->command == UVH_COMMAND_SERVE ? "uvhttp" : parser->options->root);
+        fprintf(stderr, "%s: ", from_file ? parser->options->root : "uvhttp");
     fprintf(stderr, "%s\n", message);
-    return UVH_EXIT_FAILED;
+    return from_file ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
 }
 
 bool uvh_options_init(struct uvh_options *options)

@@ -17,7 +17,8 @@ struct uvh_option_list {
     size_t count;
 };
 
-/* Exit codes of the program. */
+/* Exit codes of the program. USAGE is for what was typed, or stands in a variable, and cannot be whatever the machine is like; a mistake in a
+ * configuration file is FAILED, and so is what is missing or in use. */
 enum { UVH_EXIT_OK = 0, UVH_EXIT_FAILED = 1, UVH_EXIT_USAGE = 2 };
 
 struct uvh_options {

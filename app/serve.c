@@ -34,7 +34,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
     if (uvhttp_static_check(&config, message, sizeof(message)) == UVHTTP_ECONFIG) {
         fprintf(stderr, "uvhttp: %s\n", message);
-        return UVH_EXIT_FAILED;
+        return UVH_EXIT_USAGE;
     }
     config.root = root;
     int err = uvhttp_static_open(&files, &config);
@@ -51,7 +51,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     if (err != 0) {
         fprintf(stderr, "uvhttp: --alias: '%s' is no path for '%s': %s\n", route->path.text, root,
                 uvhttp_strerror(err));
-        return UVH_EXIT_FAILED;
+        return err == UVHTTP_ENOMEM ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
     }
     for (size_t i = 0; i < route->prewarm.count; i++) {
         const char *fault = uvh_prewarm_load(files, route->prewarm.items[i].text);

@@ -103,7 +103,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
     if (*text != '/' || target == NULL || target[1] == '\0') {
         fprintf(stderr, "uvhttp: --alias: '%s' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE\n",
                 given);
-        return UVH_EXIT_FAILED;
+        return UVH_EXIT_USAGE;
     }
     *target++ = '\0';
     char *path = keep(made, realpath(target, NULL));
@@ -119,7 +119,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
         return UVH_EXIT_OK;
     fprintf(stderr, "uvhttp: --alias: '%s' is a folder, so the path ends with a slash: '%s/'\n", target,
             text);
-    return UVH_EXIT_FAILED;
+    return UVH_EXIT_USAGE;
 }
 
 /* The file of passwords; what is in it is looked at when it is read. */

@@ -384,7 +384,16 @@ def test_every_limit_is_a_key_and_a_variable(write, name):
     assert problems(path) == [f"2:{len(name) + 5}: {name} is {int(high) + 1}; allowed are {low} to {high} " +
                               unit_of(plain, name)]
     done = run("uvhttp", "check", plain, environment={"UVHTTP_" + name.upper(): "x"})
-    assert done.returncode == 1 and f"UVHTTP_{name.upper()}: {name}: 'x' is not a" in done.stderr
+    assert done.returncode == 2 and f"UVHTTP_{name.upper()}: {name}: 'x' is not a" in done.stderr
+
+
+def test_what_is_typed_wrong_ends_with_2_and_a_mistake_in_the_file_with_1(write):
+    plain = write(ANSWER, "plain.yaml")
+    together = write("server: {buffer_size: 4K, max_header_size: 16K}\n" + ANSWER)
+    for command in ("run", "check"):
+        assert run("uvhttp", command, plain, "--workers", "1025").returncode == 2
+        assert run("uvhttp", command, plain, "--port", "99999").returncode == 2
+        assert run("uvhttp", command, together).returncode == 1
 
 
 def unit_of(path, name):

@@ -180,7 +180,7 @@ BAD_VALUES = [
 @pytest.mark.parametrize("option, value, message", BAD_VALUES)
 def test_a_bad_value_is_named_with_its_flag(site, option, value, message):
     done = run("uvhttp", "serve", f"--{option}", value, site)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"uvhttp: --{option}: ") and message in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -188,14 +188,14 @@ def test_a_bad_value_is_named_with_its_flag(site, option, value, message):
 @pytest.mark.parametrize("option, value, message", [BAD_VALUES[i] for i in (0, 6, 14, 23, 24)])
 def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
     done = run("uvhttp", "serve", site, environment={variable(option): value})
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"uvhttp: {variable(option)}: ") and message in done.stderr
 
 
 @pytest.mark.parametrize("option", ["listing", "archive", "hidden", "quiet", "verbose"])
 def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
     done = run("uvhttp", "serve", site, environment={variable(option): "perhaps"})
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"{variable(option)}: 'perhaps' is neither on nor off" in done.stderr
 
 
@@ -208,13 +208,13 @@ def config_options():
 @pytest.mark.parametrize("option", config_options())
 def test_every_limit_has_a_range_that_is_told(site, option):
     done = run("uvhttp", "serve", f"--{option}", "99999999999999999999999", site)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert re.match(rf"uvhttp: --{option}: {option.replace('-', '_')} is \d+; allowed are \d+ to \d+ \w+\n", done.stderr)
 
 
 def test_limits_that_do_not_go_together(site):
     done = run("uvhttp", "serve", "--max-header-size", "1M", site)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
 
 

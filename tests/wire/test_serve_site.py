@@ -162,8 +162,14 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
 ])
 def test_flags_that_are_wrong(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
-    assert done.returncode == 1 and done.stdout == ""
+    assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("uvhttp: " + message) and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/*/"])
+def test_an_alias_that_cannot_be_a_route(place, path):
+    done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", "--alias", f"{path}=.", cwd=place)
+    assert done.returncode == 2 and f"uvhttp: --alias: '{path}' is no path for '{place}'" in done.stderr
 
 
 @pytest.mark.parametrize("flags, message", [
@@ -172,7 +178,6 @@ def test_flags_that_are_wrong(place, flags, message):
     (["--alias", "/x/=nowhere"], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
     (["--auth", "nowhere"], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
     (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; allowed is NAME:HASH'),
-    (["--alias", "/=."], "uvhttp: --alias: '/' is no path for '{place}'"),
 ])
 def test_what_keeps_it_from_starting(place, flags, message):
     write(place, "file", b"ann\n")

@@ -427,7 +427,7 @@ def test_a_link_of_another_owner(place, serve):
 ])
 def test_options_that_cannot_be(place, flags, message):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags)
-    assert (done.returncode, done.stderr) == (1, f"uvhttp: {message}\n")
+    assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
 
 def test_hidden_files_may_be_named_where_they_are_served(place, serve):

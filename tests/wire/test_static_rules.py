@@ -246,4 +246,4 @@ def test_rules_belong_to_folders(tmp_path):
 ])
 def test_flags_that_are_wrong(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
-    assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith(message)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(message)
