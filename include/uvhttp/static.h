@@ -172,7 +172,8 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
  *   404  POST to a folder that is not there; a path with an encoded slash
  *   405  PUT to a path that ends with a slash
  *   409  a file has the name and may not be replaced; a folder has it; the folder above is missing (RFC 4918 section 9.7.1)
- *   412  If-Match, If-None-Match or If-Unmodified-Since say no (RFC 9110 section 13); of two who replace the same state one wins
+ *   412  If-Match, If-None-Match or If-Unmodified-Since say no (RFC 9110 section 13), of the file or of the precompressed one that a GET with this
+ *        Accept-Encoding gets; of two who replace the same state one wins
  *   413  larger than upload_max_size
  *   415  Content-Encoding, since it could not be given back; POST of anything but a form
  *   501  a digest, in a build without OpenSSL

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "modules/static_siblings.h"
+
 static void refuse(struct uvh_static_publish *publish, int status, const char *reason)
 {
     publish->status = status;
@@ -47,18 +49,35 @@ static bool must_be_new(const struct uvh_static_publish *publish)
     return tags.length == 1 && tags.base[0] == '*';
 }
 
+/* The path of a name below the root; false when that is longer than any may be. */
+static bool write_path(const struct uvh_static_publish *publish, const char *name, char path[PATH_MAX])
+{
+    const char *slash = publish->folder[0] == '\0' ? "" : "/";
+    return snprintf(path, PATH_MAX, "%s%s%s", publish->folder, slash, name) < PATH_MAX;
+}
+
 /* What has the name: in the folder, or in one of more_roots, where clients see it until there is one in the folder. */
 static int look(const struct uvh_static_publish *publish, const char *name, struct uvh_file_facts *facts)
 {
     const struct uvh_file_root *others = publish->settings->root.next;
-    const char *slash = publish->folder[0] == '\0' ? "" : "/";
     char path[PATH_MAX];
     int error = uvh_file_look_in(publish->store->folder, name, facts);
-    if (error != -ENOENT || others == NULL ||
-        snprintf(path, sizeof(path), "%s%s%s", publish->folder, slash, name) >= (int)sizeof(path))
+    if (error != -ENOENT || others == NULL || !write_path(publish, name, path))
         return error;
     error = uvh_file_look(others, path, facts);
     return uvh_file_is_missing(error) ? -ENOENT : error;
+}
+
+/* From the facts of a file to those of what a GET with the fields of this request gets, which is what conditions are about (RFC 9110 section 13.1.1): a
+ * sibling, perhaps. What is made on the fly has a weak tag, which no If-Match can be met by, so the file stands for it. */
+static void select_sent(const struct uvh_static_publish *publish, const char *name,
+                        struct uvh_file_facts *facts)
+{
+    struct uvh_file_facts sibling;
+    char path[PATH_MAX];
+    if (publish->accepted.base != NULL && write_path(publish, name, path) &&
+        uvh_static_siblings_select(publish->settings, path, facts, publish->accepted, &sibling))
+        *facts = sibling;
 }
 
 /* What has the name now lets the upload go on, or it is refused. */
@@ -81,6 +100,7 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
         return;
     }
     if (entity.exists) {
+        select_sent(publish, name, &facts);
         entity.etag = (uvhttp_slice_t){etag, uvh_file_entry_format_etag(&facts, etag)};
         entity.modified = facts.modified_seconds;
         entity.has_modified = true;

@@ -28,6 +28,7 @@ struct uvh_static_publish {
     struct uvh_static_part *parts;
     bool form; /* any number of parts; else one, to which the rest applies */
     struct uvh_conditional_fields conditions;
+    uvhttp_slice_t accepted; /* Accept-Encoding, as one line; base NULL: none, or there are no conditions */
     struct uvh_digest_field digests;           /* as the client says */
     struct uvh_digest *sums[UVH_DIGEST_KINDS]; /* of what came; NULL where the client says nothing */
 

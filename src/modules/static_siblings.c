@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "codec/coding.h"
+#include "modules/static_variants.h"
 
 /* "path.br"; false when that is longer than any path may be. */
 static bool write_path(char out[PATH_MAX], const char *path, enum uvh_coding coding)
@@ -108,4 +109,30 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
         entry->settled = entry->settled && variant->settled;
     }
     entry->codings |= entry->siblings;
+}
+
+/* Opens what it chooses as a load does, so that a sibling that cannot be read is left out here, too. */
+bool uvh_static_siblings_select(const struct uvh_static_settings *settings, const char *path,
+                                const struct uvh_file_facts *source, uvhttp_slice_t accept_encoding,
+                                struct uvh_file_facts *facts)
+{
+    unsigned found = uvh_static_siblings_look(settings, path, source).found;
+    if (found == 0)
+        return false;
+    const char *type = uvh_static_rules_type(settings->rules, path);
+    unsigned makeable = uvh_static_variants_makeable(settings, type, source->size);
+    const struct uvh_file_root root = root_of(settings, path);
+    while (found != 0) {
+        char name[PATH_MAX];
+        int descriptor;
+        enum uvh_coding coding = uvh_coding_of_field(accept_encoding, found | makeable, NULL);
+        if ((found & UVH_CODING_BIT(coding)) == 0)
+            return false;
+        if (write_path(name, path, coding) && uvh_file_open(&root, name, &descriptor, facts) == 0) {
+            uvh_file_close(descriptor);
+            return true;
+        }
+        found &= ~UVH_CODING_BIT(coding);
+    }
+    return false;
 }

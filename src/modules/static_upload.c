@@ -409,6 +409,23 @@ static int set_target(struct upload *upload, uvhttp_slice_t path)
     return 0;
 }
 
+static int read_conditions(struct upload *upload)
+{
+    uvhttp_request_t *request = upload->spool.request;
+    struct uvh_conditional_fields *conditions = &upload->publish.conditions;
+    *conditions = (struct uvh_conditional_fields){
+        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
+        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
+        .if_unmodified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
+    };
+    if (conditions->if_match.base == NULL && conditions->if_none_match.base == NULL &&
+        conditions->if_unmodified_since.base == NULL)
+        return 0;
+    upload->publish.accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &upload->publish.accepted);
+    return err != 0 ? err : uvh_field_lines_join_conditions(request, conditions);
+}
+
 static int begin_put(struct upload *upload)
 {
     uvhttp_request_t *request = upload->spool.request;
@@ -418,12 +435,7 @@ static int begin_put(struct upload *upload)
         return refuse(response, 400, "this is no name for a file");
     if (!read_digests(request, &upload->publish.digests))
         return refuse(response, 400, "a digest is malformed");
-    upload->publish.conditions = (struct uvh_conditional_fields){
-        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
-        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
-        .if_unmodified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
-    };
-    int err = uvh_field_lines_join_conditions(request, &upload->publish.conditions);
+    int err = read_conditions(upload);
     if (err == 0)
         err = uvhttp_request_attach(request, &key, upload, release);
     if (err == 0)

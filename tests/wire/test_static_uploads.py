@@ -180,6 +180,37 @@ def test_if_none_match_makes_new_files_only(place, serve):
     assert put(server, "/x", b"2", 'If-None-Match: "other"').status == 204
 
 
+def test_conditions_are_about_what_a_get_with_the_same_fields_sends(place, serve):
+    """A sibling that was selected has a tag of its own (RFC 9110 sections 3.2 and 13.1.1)."""
+    server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed", "--compress"), "Accept-Encoding: gzip"
+    os.mkdir(os.path.join(place, "d"))
+    for name in ("p.txt", "d/p.txt"):
+        for path in (write(place, name, b"text" * 1000), write(place, name + ".gz", b"coded")):
+            os.utime(path, ns=(0, 784111777_000000000))  # no upload is of the same tick
+        plain, coded = server.ask("/" + name), server.ask("/" + name, gzip)
+        assert (coded.body, plain.get("ETag") == coded.get("ETag")) == (b"coded", False)
+        condition = f"If-Match: {coded.get('ETag')}"
+        assert put(server, "/" + name, b"1", f"If-None-Match: {coded.get('ETag')}", gzip).status == 412
+        assert put(server, "/" + name, b"1", condition).status == 412, "not what a GET without Accept-Encoding gets"
+        assert put(server, "/" + name, b"1", condition, "Accept-Encoding: identity").status == 412
+        assert put(server, "/" + name, b"1", f"If-Match: {plain.get('ETag')}", gzip).status == 412
+        assert put(server, "/" + name, b"1", condition, "Accept-Encoding: br;q=0.5", gzip).status == 204, "two lines"
+        newer = server.ask("/" + name, gzip)  # the sibling is older now
+        assert put(server, "/" + name, b"2", condition, gzip).status == 412
+        assert put(server, "/" + name, b"2", f"If-Match: {newer.get('ETag')}", gzip).status == 204
+        assert read(place, name) == b"2"
+
+
+def test_what_is_coded_on_the_fly_has_no_tag_for_if_match(place, serve):
+    server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed", "--compress"), "Accept-Encoding: gzip"
+    write(place, "x.txt", b"text" * 1000)
+    coded = server.ask("/x.txt", gzip).get("ETag")
+    assert coded.startswith("W/")
+    assert put(server, "/x.txt", b"1", f"If-Match: {coded}", gzip).status == 412
+    plain = server.ask("/x.txt", "Accept-Encoding: identity").get("ETag")
+    assert put(server, "/x.txt", b"1", f"If-Match: {plain}", "Accept-Encoding: identity").status == 204
+
+
 def test_conditions_on_several_lines_are_one_list(place, serve):
     server = serve("--uploads", "--upload-overwrite")
     tag = put(server, "/x", b"1").get("ETag")
