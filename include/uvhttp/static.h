@@ -111,7 +111,7 @@ typedef struct uvhttp_static_config {
     /* How a path becomes a file. Texts are lists of words, separated by spaces, and copied; a file is named by its path below the root. */
     const char *const *
         more_roots; /* NULL, or folders up to a NULL, tried in order for what the root has not; copied and opened once */
-    const char *file; /* serve this one file for every path: an alias */
+    const char *file; /* serve this one file for every path: an alias; not with uploads */
     bool
         clean_urls; /* /about is about.html where there is neither a file nor a folder with something to show of that name;
                        * /about.html and /docs/index.html are redirected (301) to /about and /docs/ */

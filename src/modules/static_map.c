@@ -210,10 +210,14 @@ static int check_options(struct reader *reader, const uvhttp_static_config_t *co
         return UVHTTP_ECONFIG;
     }
     reader->option = "file";
-    if (config->file != NULL && (config->try_files != NULL || other != NULL)) {
+    if (config->try_files != NULL)
+        other = "try_files";
+    else if (other == NULL && config->uploads) /* nobody could read what is stored */
+        other = "uploads";
+    if (config->file != NULL && other != NULL) {
         if (reader->size > 0)
             snprintf(reader->message, reader->size, "file is served for every path: it does not go with %s",
-                     config->try_files != NULL ? "try_files" : other);
+                     other);
         return UVHTTP_ECONFIG;
     }
     return 0;

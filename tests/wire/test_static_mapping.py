@@ -553,6 +553,7 @@ def test_what_is_printed_loads_again(tmp_path, place):
 @pytest.mark.parametrize("route, message", [
     ("static: ., try_files: '{x}'", "1:51: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
     ("static: ., file: x, spa: true", "1:46: file is served for every path: it does not go with a fallback"),
+    ("static: ., file: x, uploads: true", "1:46: file is served for every path: it does not go with uploads"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
     ("static: ., more_roots: [nowhere]", "1:53: the folder '{folder}/nowhere' does not exist"),
     ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
