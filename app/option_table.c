@@ -132,7 +132,8 @@ const struct uvh_option uvh_option_table[] = {
     FILES("try-files", TEXT, try_files, 0, 0, "LIST",
           "what is tried for a path, in order (default: \"{path} {path}/\")"),
     FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
-          "pages for errors, such as \"404=/404.html 5xx=/sorry.html\""),
+          "pages for 403, 404, 500, 503 and what --try-files ends with, such as \"404=/404.html "
+          "5xx=/sorry.html\"; refused uploads have none"),
     {                                                                                     .name = "symlinks",
        .kind = UVH_OPTION_WORD,
        .offset = FIELD(files.symlinks),

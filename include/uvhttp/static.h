@@ -122,8 +122,8 @@ typedef struct uvhttp_static_config {
         try_files; /* what is tried for a path, in order, up to 16 words: names with "{path}" in them, "{path}/" for the
                               * folder, the name of one file, and as the last one "=404" or another error. NULL: "{path} {path}/" */
     const char *
-        error_pages; /* files sent with a status of this folder's: "404=/404.html 500,503=/busy.html 4xx=/error.html"; a single
-                              * status goes before its class, and 405, 412 and 416 have none */
+        error_pages; /* files sent with a status of this folder's: "404=/404.html 500,503=/busy.html 4xx=/error.html" for 403, 404, 500, 503
+                              * and the status at the end of try_files; a single status goes before its class; uploads have none */
     uvhttp_static_symlinks_t symlinks;
 
     /* Listings, when `listing` is on. */

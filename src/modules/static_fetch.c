@@ -205,6 +205,17 @@ static int answer_without_page(uvhttp_response_t *response, struct flight *fligh
                                    uvh_static_answer_status_of(response, flight->load.error));
 }
 
+/* An archive that would be too large has the page of its status, if there is one; else it says why. */
+static int answer_listing(uvhttp_response_t *response, struct flight *flight)
+{
+    struct uvh_static_listing *listing = flight->load.listing;
+    if (!uvh_static_listing_is_too_large(listing) ||
+        uvh_static_map_error_page(&flight->context->settings.map, 403) == UVH_STATIC_NO_PAGE)
+        return uvh_static_listing_answer(response, listing);
+    uvh_static_listing_free(listing);
+    return uvh_static_fetch_status(flight->context, flight->cache, response, 403);
+}
+
 /* What the flight has brought, for one of those who wait for it. */
 static int answer(uvhttp_response_t *response, struct flight *flight, const struct wish *wish)
 {
@@ -218,7 +229,7 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
     case UVH_STATIC_REDIRECT:
         return uvh_static_answer_redirect(uvhttp_response_request(response), response, load->redirect);
     case UVH_STATIC_LISTING:
-        return uvh_static_listing_answer(response, load->listing);
+        return answer_listing(response, flight);
     case UVH_STATIC_PAGE:
         return uvh_static_fetch_page(context, flight->cache, response, load->page_index, 200);
     case UVH_STATIC_FALLBACK:

@@ -324,6 +324,11 @@ static int set_fields(uvhttp_response_t *response, const struct uvh_static_listi
     return err;
 }
 
+bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing)
+{
+    return listing->too_large;
+}
+
 int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing)
 {
     enum uvh_static_listing_kind kind = listing->kind;

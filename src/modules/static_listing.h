@@ -37,6 +37,9 @@ int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_re
 int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder, const char *title,
                             const struct uvh_static_listing_wish *wish, struct uvh_static_listing **listing);
 
+/* The folder holds more than an archive may: the answer is 403. */
+bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing);
+
 /* On the loop. Takes the listing over, whatever the result, which is that of a handler. */
 int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing);
 

@@ -156,6 +156,14 @@ static int read_list(const struct reader *reader, const char *text)
     return map->item_count > 0 ? 0 : refuse(reader, text, strlen(text), "is an empty list");
 }
 
+/* What static_fetch.c can be asked to answer with: what uvh_static_answer_status makes of errors, and the end of the list. Uploads say in a text what is wrong with them. */
+static bool has_pages(const struct uvh_static_map *map, int status)
+{
+    const struct uvh_static_item *last = &map->items[map->item_count - 1];
+    return status == 403 || status == 404 || status == 500 || status == 503 ||
+           (last->kind == UVH_STATIC_ITEM_STATUS && last->status == status);
+}
+
 /* Puts the page of one status, or of all that begin with a digit, in its place. */
 static int set_error_page(const struct reader *reader, const char *code, size_t length, int page, bool exact)
 {
@@ -171,6 +179,11 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
         return refuse(reader, code, length, "is no status; allowed are 400 to 599, 4xx and 5xx");
     if (status == 405 || status == 412 || status == 416)
         return refuse(reader, code, length, "is an answer to programs, and has no page");
+    if (!has_pages(reader->map, status))
+        return refuse(
+            reader, code, length,
+            "is no answer of this folder, and has no page; allowed are 403, 404, 500, 503, 4xx, 5xx "
+            "and what try_files ends with");
     if (exact)
         pages[status - FIRST_ERROR] = page;
     return 0;

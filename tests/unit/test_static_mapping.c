@@ -261,8 +261,9 @@ static void test_error_pages_by_status(void **state)
 {
     (void)state;
     struct uvh_static_map map;
-    const uvhttp_static_config_t config = {.error_pages =
-                                               "404,403=/a.html 4xx=/b.html 500=b.html 404=//a.html"};
+    const uvhttp_static_config_t config = {
+        .error_pages = "404,403=/a.html 4xx=/b.html 500=b.html 404=//a.html 410=/a.html",
+        .try_files = "{path} =410"};
     char message[100] = "";
     assert_int_equal(uvh_static_map_open(&map, uvh_alloc_default(), &config, message, sizeof(message)), 0);
     assert_int_equal(map.page_count, 2);
@@ -274,7 +275,8 @@ static void test_error_pages_by_status(void **state)
         {403, "a.html"},
         {401, "b.html"},
         {499, "b.html"},
-        {500, "b.html"}
+        {500, "b.html"},
+        {410, "a.html"}
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_string_equal(uvh_static_map_page_path(&map, uvh_static_map_error_page(&map, cases[i].status)),

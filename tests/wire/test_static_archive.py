@@ -131,6 +131,15 @@ def test_bounds(place, serve):
     assert server.ask("/?format=tar").status == 403
 
 
+def test_a_page_for_one_that_is_too_large(place, serve):
+    write(place, "403.html", b"<no>")
+    server = serve("--listing", "--archive", "--archive-entries", "1", "--error-pages", "4xx=/403.html")
+    write(place, "one", b"x")
+    for _ in range(2):
+        response = server.ask("/?format=tar")
+        assert (response.status, response.body, response.get("Content-Disposition")) == (403, b"<no>", None)
+
+
 def test_files_of_more_than_8_gib(place, serve):
     with open(os.path.join(place, "large"), "wb") as file:
         file.truncate(9 << 30)
