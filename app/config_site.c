@@ -317,9 +317,16 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
         uvh_problems_add(reader->problems, mark_of_key(node, key, route->root.mark), "%s", message);
         const struct uvh_option *option = file_option(key);
-        if (option == NULL || option->kind != UVH_OPTION_TEXT || !is_of_files(option))
+        if (option == NULL || !is_of_files(option))
             return;
-        *(const char **)file_field(&files, option) = NULL;
+        if (option->kind == UVH_OPTION_TEXT)
+            *(const char **)file_field(&files, option) = NULL;
+        else if (option->kind == UVH_OPTION_SWITCH)
+            *(bool *)file_field(&files, option) = false;
+        else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
+            *(size_t *)file_field(&files, option) = 0;
+        else
+            return;
     }
 }
 

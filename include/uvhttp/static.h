@@ -54,7 +54,8 @@ typedef enum uvhttp_static_symlinks {
     UVHTTP_SYMLINKS_OWNER /* lead anywhere, to what belongs to the link's owner; so does every link on the way there */
 } uvhttp_static_symlinks_t;
 
-/* What uvhttp_static_open is told. All but the root may be zero. */
+/* What uvhttp_static_open is told. All but the root may be zero. What is of use only with another option (upload_... with uploads, archive with listing, a level with
+ * compress, rate_burst with rate_limit) is refused without it. */
 typedef struct uvhttp_static_config {
     const char *root;     /* folder; copied and opened once. Required. */
     const char *index;    /* index file names, separated by spaces; NULL: "index.html"; "": none */

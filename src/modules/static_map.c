@@ -164,6 +164,13 @@ static bool has_pages(const struct uvh_static_map *map, int status)
            (last->kind == UVH_STATIC_ITEM_STATUS && last->status == status);
 }
 
+/* "/404.html,403": a comma stands where a space was meant, which "=" behind it shows. */
+static bool runs_into_next(const char *path, size_t length)
+{
+    const char *equals = memchr(path, '=', length);
+    return equals != NULL && memchr(path, ',', (size_t)(equals - path)) != NULL;
+}
+
 /* Puts the page of one status, or of all that begin with a digit, in its place. */
 static int set_error_page(const struct reader *reader, const char *code, size_t length, int page, bool exact)
 {
@@ -198,6 +205,8 @@ static int read_error_pages(const struct reader *reader, const char *text, bool 
         int page = UVH_STATIC_NO_PAGE;
         if (codes >= length)
             return refuse(reader, word, length, "has no '='; write 404=/404.html");
+        if (runs_into_next(word + codes + 1, length - codes - 1))
+            return refuse(reader, word, length, "has a comma between pages; a space stands there");
         int err = add_page(reader, word + codes + 1, length - codes - 1, &page);
         for (size_t at = 0; err == 0 && at <= codes;) {
             size_t end = at + strcspn(word + at, ",=");

@@ -108,6 +108,52 @@ static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_
     return err;
 }
 
+static int refuse_alone(const char *name, const char *needed, char *message, size_t size)
+{
+    if (size > 0)
+        snprintf(message, size, "%s: does nothing without %s", name, needed);
+    return UVHTTP_ECONFIG;
+}
+
+/* What is of use only with another option. One that is alone was meant to do something, so it is refused. */
+static int check_pairs(const uvhttp_static_config_t *config, char *message, size_t size)
+{
+    const struct {
+        const char *name;
+        bool given;
+        const char *needed;
+        bool there;
+    } pairs[] = {
+        {"listing_max",       config->listing_max != 0,       "listing",    config->listing        },
+        {"archive",           config->archive,                "listing",    config->listing        },
+        {"archive_entries",   config->archive_entries != 0,   "archive",    config->archive        },
+        {"archive_size",      config->archive_size != 0,      "archive",    config->archive        },
+        {"compress_min_size", config->compress_min_size != 0, "compress",   config->compress       },
+        {"compress_max_size", config->compress_max_size != 0, "compress",   config->compress       },
+        {"gzip_level",        config->gzip_level != 0,        "compress",   config->compress       },
+        {"brotli_level",      config->brotli_level != 0,      "compress",   config->compress       },
+        {"zstd_level",        config->zstd_level != 0,        "compress",   config->compress       },
+        {"rate_burst",        config->rate_burst != 0,        "rate_limit", config->rate_limit != 0},
+        {"upload_max_size",   config->upload_max_size != 0,   "uploads",    config->uploads        },
+        {"upload_overwrite",  config->upload_overwrite,       "uploads",    config->uploads        },
+        {"upload_folders",    config->upload_folders,         "uploads",    config->uploads        },
+        {"upload_sync",       config->upload_sync,            "uploads",    config->uploads        },
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        if (pairs[i].given && !pairs[i].there)
+            return refuse_alone(pairs[i].name, pairs[i].needed, message, size);
+    }
+    size_t least = or_default(config->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE);
+    size_t most = or_default(config->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE);
+    if (!config->compress || least <= most)
+        return 0;
+    if (size > 0)
+        snprintf(message, size,
+                 "%s: nothing is compressed when files of %zu bytes are the smallest and %zu the largest",
+                 config->compress_min_size != 0 ? "compress_min_size" : "compress_max_size", least, most);
+    return UVHTTP_ECONFIG;
+}
+
 int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size)
 {
     struct uvh_static_map map;
@@ -121,6 +167,9 @@ int uvh_static_settings_check(const uvhttp_static_config_t *config, char *messag
             snprintf(message, size, "symlinks: there is no such policy");
         return UVHTTP_ECONFIG;
     }
+    err = check_pairs(config, message, size);
+    if (err != 0)
+        return err;
     err = uvh_static_map_open(&map, config->allocator != NULL ? config->allocator : uvh_alloc_default(),
                               config, message, size);
     if (err == 0)
@@ -132,7 +181,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
 {
     if (config == NULL || config->root == NULL || !are_levels(config))
         return UVHTTP_EINVAL;
-    if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER)
+    if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER || check_pairs(config, NULL, 0) != 0)
         return UVHTTP_ECONFIG;
     if (config->compress && uvh_compress_codings() == 0)
         return UVHTTP_ENOTSUP;

@@ -631,6 +631,22 @@ def test_all_values_of_a_route_are_told_at_their_places(write):
     assert [line.split(" ")[:2] for line in found] == [["4:22:", "error_pages:"], ["5:19:", "fallback:"], ["6:23:", "default_type"], ["7:40:", "the"]]
 
 
+def test_all_options_that_do_nothing_are_told_at_their_places(write):
+    found = problems(write("""sites:
+  - routes:
+      - path: /*
+        static: site
+        archive: true
+        rate_burst: 1K
+        upload_overwrite: true
+        compress: false
+        gzip_level: 9
+        listing: false
+"""))
+    assert found == ["5:18: archive: does nothing without listing", "6:21: rate_burst: does nothing without rate_limit",
+                     "7:27: upload_overwrite: does nothing without uploads", "9:21: gzip_level: does nothing without compress"]
+
+
 def test_routes_that_conflict_are_told_with_both_lines(write):
     found = problems(write("""sites:
   - hosts: [WWW.example.com, example.net]

@@ -113,7 +113,6 @@ def test_off_unless_wanted(place, serve):
     assert server.ask("/?format=tar").status == 403
     assert server.ask("/", "Accept: application/x-tar").get("Content-Type").startswith("text/html")
     assert b"tar" not in server.ask("/").body
-    assert serve("--no-listing", "--archive").ask("/?format=tar").status == 403
     assert serve("--listing", "--archive").ask("/missing/?format=tar").status == 404
 
 

@@ -426,6 +426,18 @@ def test_a_link_of_another_owner(place, serve):
     (["--error-pages", "404="], "error_pages: '' is a folder, and a file is needed"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))],
      "error_pages: '/32' is one file too many; 32 different ones may be named"),
+    (["--error-pages", "404=/404.html,403=/x"], "error_pages: '404=/404.html,403=/x' has a comma between pages; a space stands there"),
+    *[(["--" + flag, *value], f"{flag.replace('-', '_')}: does nothing without {needed}") for flag, value, needed in (
+        ("upload-overwrite", [], "uploads"), ("upload-folders", [], "uploads"), ("upload-sync", [], "uploads"), ("upload-max-size", ["1K"], "uploads"),
+        ("archive-entries", ["1"], "archive"), ("archive-size", ["1K"], "archive"), ("rate-burst", ["1K"], "rate_limit"),
+        ("gzip-level", ["9"], "compress"), ("brotli-level", ["9"], "compress"), ("zstd-level", ["9"], "compress"),
+        ("compress-min-size", ["1K"], "compress"), ("compress-max-size", ["1K"], "compress"))],
+    (["--no-listing", "--archive"], "archive: does nothing without listing"),
+    (["--no-listing", "--listing-max", "5"], "listing_max: does nothing without listing"),
+    (["--compress", "--compress-min-size", "20M"],
+     "compress_min_size: nothing is compressed when files of 20971520 bytes are the smallest and 8388608 the largest"),
+    (["--compress", "--compress-max-size", "1000"],
+     "compress_max_size: nothing is compressed when files of 1024 bytes are the smallest and 1000 the largest"),
     (["--symlinks", "some"], "--symlinks: 'some' is not known; allowed are inside, all, none, owner"),
 ])
 def test_options_that_cannot_be(place, flags, message):
