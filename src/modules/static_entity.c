@@ -95,33 +95,34 @@ static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response, s
     return send_parts(response, entry, &body);
 }
 
-/* `range` is that of a GET. Any range of an empty file gets the whole file, since the clients that ask everything by range would take
- * 416 for an error. */
-static int answer_range(uvhttp_request_t *request, uvhttp_response_t *response, struct uvh_file_entry *entry,
-                        uvhttp_slice_t range)
+/* What the request's Range comes to for this entry: UVH_RANGE_NONE when it has none that counts. Any range of an empty file gets the whole
+ * file, since the clients that ask everything by range would take 416 for an error; so does one of what may be made into other bytes the next time. */
+static int read_range(uvhttp_request_t *request, const struct uvh_file_entry *entry,
+                      enum uvh_range_kind *kind, struct uvh_range_set *set)
 {
     uvhttp_slice_t etag = {entry->etag, entry->etag_length};
+    uvhttp_slice_t range = uvhttp_request_field(request, UVHTTP_FIELD_RANGE);
     uvhttp_slice_t if_range = uvhttp_request_field(request, UVHTTP_FIELD_IF_RANGE);
-    struct uvh_range_set set;
+    *kind = UVH_RANGE_NONE;
+    if (range.base == NULL || uvhttp_request_method(request) != UVHTTP_METHOD_GET || entry->size == 0 ||
+        entry->etag[0] == 'W')
+        return 0;
     int err = uvh_field_lines_join(request, UVHTTP_FIELD_RANGE, &range);
     if (err == 0)
         err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_RANGE, &if_range);
     if (err != 0)
         return err;
-    if (entry->size == 0 ||
-        (if_range.base != NULL &&
-         !uvh_range_if_range_holds(if_range, etag, true, entry->modified,
-                                   uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000)))
-        return send_part(response, entry, 200, 0, entry->size);
-    switch (uvh_range_parse(range, entry->size, &set)) {
-    case UVH_RANGE_SATISFIABLE:
-        return send_ranges(request, response, entry, &set);
-    case UVH_RANGE_UNSATISFIABLE:
-        return send_unsatisfied(response, entry);
-    case UVH_RANGE_NONE:
-        break;
-    }
-    return send_part(response, entry, 200, 0, entry->size);
+    if (uvh_range_if_range_holds(if_range, etag, true, entry->modified,
+                                 uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000))
+        *kind = uvh_range_parse(range, entry->size, set);
+    return 0;
+}
+
+bool uvh_static_entity_ranged(uvhttp_request_t *request, const struct uvh_file_entry *entry)
+{
+    enum uvh_range_kind kind;
+    struct uvh_range_set set;
+    return read_range(request, entry, &kind, &set) == 0 && kind != UVH_RANGE_NONE;
 }
 
 int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *response,
@@ -157,9 +158,15 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
     case UVH_CONDITIONAL_PROCEED:
         break;
     }
-    if (range.base == NULL || uvhttp_request_method(request) != UVHTTP_METHOD_GET)
-        return send_part(response, entry, 200, 0, entry->size);
-    return answer_range(request, response, entry, range);
+    enum uvh_range_kind kind;
+    struct uvh_range_set set;
+    err = read_range(request, entry, &kind, &set);
+    if (err != 0)
+        return err;
+    if (kind == UVH_RANGE_UNSATISFIABLE)
+        return send_unsatisfied(response, entry);
+    return kind == UVH_RANGE_SATISFIABLE ? send_ranges(request, response, entry, &set)
+                                         : send_part(response, entry, 200, 0, entry->size);
 }
 
 int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_entry *entry, int status)

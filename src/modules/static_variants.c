@@ -1,6 +1,6 @@
 /* A coding is made once for each state of a file and worker: whoever asks while it is made gets the file as it is, and does not wait. A file that does not
- * become smaller is not tried again. What is made on the fly has a weak entity tag, and a request for a range gets none of it, since ranges of
- * what might be made into other bytes the next time do not fit together. */
+ * become smaller is not tried again. What is made on the fly has a weak entity tag, and a request for a range (one that counts) gets none of it, since
+ * ranges of what might be made into other bytes the next time do not fit together. */
 #include "modules/static_variants.h"
 
 #include <string.h>
@@ -96,13 +96,24 @@ static int make(const struct uvh_static_settings *settings, uvhttp_response_t *r
     return err;
 }
 
+/* A range is one of the file or of a sibling. A Range that is to be ignored, that of a HEAD for one, changes nothing (RFC 9110 section 14.2). */
+static enum uvh_coding choose(uvhttp_request_t *request, const struct uvh_file_entry *entry)
+{
+    if (uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL) {
+        enum uvh_coding coding = uvh_accepted_coding(request, entry->siblings, NULL);
+        if (uvh_static_entity_ranged(request,
+                                     entry->variants[coding] != NULL ? entry->variants[coding] : entry))
+            return coding;
+    }
+    return uvh_accepted_coding(request, entry->codings, NULL);
+}
+
 int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                                uvhttp_response_t *response, struct uvh_file_entry *entry)
 {
     if (entry->codings == 0)
         return uvh_static_entity_answer(request, response, entry);
-    bool ranged = uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL;
-    enum uvh_coding coding = uvh_accepted_coding(request, ranged ? entry->siblings : entry->codings, NULL);
+    enum uvh_coding coding = choose(request, entry);
     struct uvh_file_entry *variant = entry->variants[coding];
     if (variant != NULL && variant->broken) {
         /* A sibling is opened anew with its source, for the next request; this one has the source. */

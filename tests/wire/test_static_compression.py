@@ -184,6 +184,31 @@ def test_never_for_ranges(place, serve):
         ask(server, "/a.js", "gzip")
 
 
+IGNORED = [("HEAD", "Range: bytes=0-1"), ("GET", "Range: items=0-1"), ("GET", "Range: bytes=1-0"), ("GET", "Range: bytes=x"),
+           ("GET", "Range: " + "bytes=" + ",".join(["0-1"] * 65))]
+
+
+@pytest.mark.parametrize("flags", [["--compress"], ["--precompressed"], ["--compress", "--precompressed"]])
+def test_a_range_that_is_ignored_changes_nothing(place, serve, flags):
+    """RFC 9110 sections 14.2 and 13.1.5."""
+    write(place, "a.js", TEXT)
+    sibling(place, "a.js", "gzip", b"0123456789")
+    server = serve(*flags)
+    plain, coded = ask(server, "/a.js"), ask(server, "/a.js", "gzip")
+    assert coded.get("Content-Encoding") == "gzip"
+    for method, *fields in IGNORED + [("GET", "Range: bytes=0-1", 'If-Range: "other"'),
+                                      ("GET", "Range: bytes=0-1", "If-Range: Mon, 01 Jan 2001 00:00:00 GMT")]:
+        response = ask(server, "/a.js", "gzip", *fields, method=method)
+        assert response.status == 200 and response.get("Content-Encoding") == "gzip", fields
+        assert response.get("ETag") == coded.get("ETag") and response.body == (b"" if method == "HEAD" else coded.body)
+    # The tag of the file as it is fits no range of a sibling; where there is none, the range is one of the file.
+    part = ask(server, "/a.js", "gzip", "Range: bytes=0-1", f"If-Range: {plain.get('ETag')}")
+    assert (part.status, part.body) == ((206, TEXT[:2]) if flags == ["--compress"] else (200, coded.body))
+    # What is made has a weak tag, which fits nothing, and no parts.
+    made = ask(server, "/a.js", "br", "Range: bytes=0-1", 'If-Range: "other"')
+    assert made.status == 200 and made.get("Content-Encoding") == ("br" if "--compress" in flags else None)
+
+
 def test_what_is_not_compressed(place, serve):
     write(place, "small.txt", TEXT[:1023])
     write(place, "least.txt", TEXT[:1024])
