@@ -52,6 +52,8 @@ static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
             path->length--;
         return path->length < length;
     case UVH_STATIC_DROP_NAME:
+        while (path->length > 0 && path->base[path->length - 1] == '/') /* of "/docs/index/" */
+            path->length--;
         while (path->length > 0 && path->base[path->length - 1] != '/')
             path->length--;
         break;

@@ -211,6 +211,21 @@ static bool is_index_name(const struct uvh_static_settings *settings, const char
     return false;
 }
 
+/* The path, "docs/index" of `length` bytes, leads to "docs/index.html", and so does "docs/". */
+static bool is_index_without_extension(const struct search *search, size_t length)
+{
+    char file[PATH_MAX];
+    if (length == 0 || length + HTML_LENGTH >= sizeof(file))
+        return false;
+    memcpy(file, search->path, length);
+    memcpy(file + length, html, HTML_LENGTH + 1);
+    size_t folder = length;
+    while (folder > 0 && file[folder - 1] != '/')
+        folder--;
+    return is_index_name(search->settings, file + folder) && leads_to(search, length, file) &&
+           leads_to(search, folder, file);
+}
+
 /* With clean URLs each file has one. Only a URL that leads to the very same file takes the place of the one asked for. */
 static bool try_clean_url(struct search *search)
 {
@@ -221,6 +236,8 @@ static bool try_clean_url(struct search *search)
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     if (is_index_name(search->settings, name) && leads_to(search, (size_t)(name - path), path))
+        return decide_redirect(search, UVH_STATIC_DROP_NAME);
+    if (is_index_without_extension(search, length))
         return decide_redirect(search, UVH_STATIC_DROP_NAME);
     if (length > HTML_LENGTH && strcmp(path + length - HTML_LENGTH, html) == 0 &&
         leads_to(search, length - HTML_LENGTH, path))
@@ -238,7 +255,10 @@ static bool try_without_slash(struct search *search)
     length--;
     memcpy(file, search->path, length);
     memcpy(file + length, html, HTML_LENGTH + 1);
-    return leads_to(search, length, file) && decide_redirect(search, UVH_STATIC_DROP_SLASH);
+    if (!leads_to(search, length, file))
+        return false;
+    return decide_redirect(search, is_index_without_extension(search, length) ? UVH_STATIC_DROP_NAME
+                                                                              : UVH_STATIC_DROP_SLASH);
 }
 
 /* The last name of the path has a dot, so it names a file and no place in an application. */

@@ -24,7 +24,7 @@ enum uvh_static_redirect {
     UVH_STATIC_ONE_SLASH,     /* /docs//x         /docs/x */
     UVH_STATIC_ADD_SLASH,     /* /docs            /docs/ */
     UVH_STATIC_DROP_SLASH,    /* /about/          /about */
-    UVH_STATIC_DROP_NAME,     /* /docs/index.html /docs/ */
+    UVH_STATIC_DROP_NAME,     /* /docs/index.html /docs/; the same for /docs/index and /docs/index/ */
     UVH_STATIC_DROP_EXTENSION /* /about.html      /about */
 };
 

@@ -168,18 +168,19 @@ static void test_clean_urls(void **state)
     uvhttp_static_config_t config = {.clean_urls = true};
     EXPECT(place, config, {"about", "about.html"}, {"about.html", "-.html"}, {"about/", "-/"},
            {"both", "both"}, {"both.html", "both.html"}, {"both/", "-20"}, {"docs", "+/"},
-           {"docs/", "docs/index.html"}, {"docs/index.html", "-name"}, {"docs/index", "docs/index.html"},
-           {"docs/more", "docs/more.html"}, {"docs/more.html", "-.html"}, {"bare", "bare.html"},
-           {"bare/", "-/"}, {"bare.html", "-.html"}, {"only", "+/"}, {"only/", "-13"}, {"none", "-2"},
-           {"none.html", "-2"}, {"pipe", "-10012"}, {"pipe.html", "pipe.html"}, {"out", "-18"}, {"", "-13"});
+           {"docs/", "docs/index.html"}, {"docs/index.html", "-name"}, {"docs/index", "-name"},
+           {"docs/index/", "-name"}, {"docs/more", "docs/more.html"}, {"docs/more.html", "-.html"},
+           {"bare", "bare.html"}, {"bare/", "-/"}, {"bare.html", "-.html"}, {"only", "+/"}, {"only/", "-13"},
+           {"none", "-2"}, {"none.html", "-2"}, {"pipe", "-10012"}, {"pipe.html", "pipe.html"},
+           {"out", "-18"}, {"", "-13"});
     config.listing = true;
     EXPECT(place, config, {"bare", "+/"}, {"bare/", "[]"}, {"bare.html", "bare.html"}, {"", "[]"},
            {"only", "+/"});
     config.hidden = true; /* a file without a name in front of ".html" is still none of a folder's */
     EXPECT(place, config, {"bare/", "[]"}, {".html", ".html"}, {"bare/.html", "bare/.html"});
     config = (uvhttp_static_config_t){.clean_urls = true, .index = " more.html index.html"};
-    EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"},
-           {"docs/index.html", "-.html"});
+    EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"}, {"docs/more", "-name"},
+           {"docs/index.html", "-.html"}, {"docs/index", "docs/index.html"}, {"docs/index/", "-/"});
 }
 
 static void test_a_fallback(void **state)

@@ -44,13 +44,15 @@ def test_clean_urls(place, serve):
                                  ("/index.html", "/"), ("/index.html?x", "/?x"), ("/docs/index.html", "/docs/"),
                                  ("/docs", "/docs/"), ("/docs/guide.html", "/docs/guide"), ("/about/", "/about"),
                                  ("/about//?q=1", "/about/?q=1"), ("/%61bout%2Ehtm%6c", "/%61bout"),
-                                 ("/docs/ind%65x.html", "/docs/"), ("//about.html", "/about.html"),
+                                 ("/docs/ind%65x.html", "/docs/"), ("/index", "/"), ("/index/?x", "/?x"), ("/docs/index", "/docs/"),
+                                 ("/docs/index/", "/docs/"), ("/docs/index?a=1", "/docs/?a=1"), ("//about.html", "/about.html"),
                                  ("//docs/index.html", "/docs/index.html"), ("/./about.html", "/./about")):
             for method in ("GET", "HEAD"):
                 response = server.ask(target, method=method)
                 assert (target, response.status, response.get("Location")) == (target, 301, location)
         assert server.ask("/about/.").status == 404  # not redirected to itself
     assert final(server, "/docs/index.html?x=1") == (200, "/docs/?x=1", b"docs")
+    assert final(server, "/docs/index/.") == (200, "/docs/", b"docs")
     assert final(server, "/docs/guide.html") == (200, "/docs/guide", b"guide")
 
 
