@@ -57,10 +57,11 @@ typedef enum uvhttp_static_symlinks {
 /* What uvhttp_static_open is told. All but the root may be zero. What is of use only with another option (upload_... with uploads, archive with listing, a level with
  * compress, rate_burst with rate_limit) is refused without it. */
 typedef struct uvhttp_static_config {
-    const char *root;     /* folder; copied and opened once. Required. */
-    const char *index;    /* index file names, separated by spaces; NULL: "index.html"; "": none */
-    bool listing;         /* answer folders without index with a listing; default: 403 */
-    bool hidden;          /* serve names that begin with a dot; default: 404 */
+    const char *root; /* folder; copied and opened once. Required. */
+    const char
+        *index;   /* index file names, separated by spaces, without slashes; NULL: "index.html"; "": none */
+    bool listing; /* answer folders without index with a listing; default: 403 */
+    bool hidden;  /* serve names that begin with a dot; default: 404 */
     size_t cache_memory;  /* bytes of file contents kept in memory by each worker; 0: 64 MiB */
     size_t cache_entries; /* files each worker knows at once (bodies or descriptors); 0: 1,024 */
     size_t

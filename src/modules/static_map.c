@@ -257,14 +257,33 @@ static int read_fallback(struct reader *reader, const uvhttp_static_config_t *co
     return add_page(reader, name, length, &reader->map->fallback);
 }
 
+/* Whatever these names are put behind, the file is to lie in that very folder. */
+static int check_index(struct reader *reader, const uvhttp_static_config_t *config)
+{
+    size_t length;
+    reader->option = "index";
+    for (const char *name = next_word(config->index == NULL ? "" : config->index, &length); length > 0;
+         name = next_word(name + length, &length)) {
+        if (memchr(name, '/', length) != NULL)
+            return refuse(reader, name, length, "has a slash, and names of files are needed");
+        if (length <= 2 && strspn(name, ".") >= length)
+            return refuse(reader, name, length, "is a folder, and a file is needed");
+        if (!reader->hidden && name[0] == '.')
+            return refuse(reader, name, length, "is hidden, and hidden files are not served here");
+    }
+    return 0;
+}
+
 static int read_options(struct reader *reader, const uvhttp_static_config_t *config)
 {
     struct uvh_static_map *map = reader->map;
     int err = check_options(reader, config);
+    reader->hidden = config->hidden;
+    if (err == 0)
+        err = check_index(reader, config);
     if (err != 0)
         return err;
     reader->option = "try_files";
-    reader->hidden = config->hidden;
     err = read_list(reader, config->try_files != NULL ? config->try_files
                             : config->clean_urls      ? "{path} {path}/ {path}.html"
                                                       : "{path} {path}/");

@@ -415,6 +415,11 @@ def test_a_link_of_another_owner(place, serve):
     (["--try-files", "{path}", "--spa"], "try_files says it all: it does not go with a fallback"),
     (["--try-files", "{path}", "--clean-urls"], "try_files says it all: it does not go with clean_urls"),
     (["--spa", "--index", ""], "spa: '' is a folder, and a file is needed"),
+    (["--index", "../x"], "index: '../x' has a slash, and names of files are needed"),
+    (["--index", "index.html docs/"], "index: 'docs/' has a slash, and names of files are needed"),
+    (["--index", ".. index.php"], "index: '..' is a folder, and a file is needed"),
+    (["--index", "index.html ."], "index: '.' is a folder, and a file is needed"),
+    (["--index", "index.html .htm"], "index: '.htm' is hidden, and hidden files are not served here"),
     (["--fallback", "/"], "fallback: '/' is a folder, and a file is needed"),
     (["--fallback", "/.app.html"], "fallback: '/.app.html' is hidden, and hidden files are not served here"),
     (["--error-pages", "404"], "error_pages: '404' has no '='; write 404=/404.html"),
@@ -451,6 +456,7 @@ def test_hidden_files_may_be_named_where_they_are_served(place, serve):
     write(place, ".app.html", b"<app>")
     server = serve("--hidden", "--fallback", "/.app.html")
     assert server.ask("/route").body == b"<app>"
+    assert serve("--hidden", "--index", "...html .app.html").ask("/").body == b"<app>"
 
 
 def test_variables(place):
