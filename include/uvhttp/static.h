@@ -130,8 +130,8 @@ typedef struct uvhttp_static_config {
 
     /* Listings, when `listing` is on. */
     size_t
-        listing_max; /* entries of a folder that are shown; 0: 10,000. A longer listing says that it is not complete. */
-    bool archive;           /* also answer with the folder and all below it as a tar archive; default: 403 */
+        listing_max; /* entries of a folder that are shown, the first of the order; 0: 10,000. A longer listing says that it is not complete. */
+    bool archive;    /* also answer with the folder and all below it as a tar archive; default: 403 */
     size_t archive_entries; /* files and folders an archive may hold; 0: 100,000. For a larger one 403. */
     size_t archive_size;    /* bytes of all files in one; 0: 16 GiB. The same. */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */

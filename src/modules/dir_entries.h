@@ -1,5 +1,8 @@
 /* What is in a folder, in order: the names that may be served, with what a listing says of them.
  *
+ * Of a folder with more entries than are wanted the first of that order are taken, chosen while it is read: memory is that of the entries that are
+ * kept. By name only these are looked at (and links, which may lead to folders); by size or date every one has to be.
+ *
  * Always true: only files and folders below the root, links resolved; at most as many as were asked for; folders come before files, and the order
  * is the same each time. Reads the disk, so it belongs on the thread pool. Called by dir_listing.c and dir_walk.c. */
 #ifndef UVH_MODULES_DIR_ENTRIES_H
@@ -20,7 +23,9 @@ struct uvh_dir_query {
     const struct uvh_file_root *root;
     const char *folder; /* below the root; "" is the root itself; else ends with '/' */
     bool hidden;        /* names that begin with a dot, too */
-    size_t most;        /* entries; of a folder with more, the first so many that the system names */
+    size_t most;        /* entries; of a folder with more, the first so many in the order below */
+    size_t
+        read; /* entries to choose from, at least `most`: of a folder with more, those that the system names first. 0: end at the first that is too many */
     enum uvh_dir_sort sort;
     bool descending; /* folders still come first, and what is equal is in the order of names */
 };
@@ -29,7 +34,9 @@ struct uvh_dir_entry {
     const char *name;
     uint64_t size; /* of a file, in bytes */
     int64_t modified;
+    uint32_t room; /* bytes of `name`, for another one in its place */
     bool folder;
+    bool looked; /* false while nothing is known but name and kind */
 };
 
 struct uvh_dir_entries {
@@ -37,8 +44,9 @@ struct uvh_dir_entries {
     size_t count;
     size_t capacity;
     size_t folders;
-    uint64_t bytes; /* of all files */
-    bool cut;       /* there are more */
+    uint64_t bytes;     /* of all files */
+    bool cut;           /* there are more */
+    size_t chosen_from; /* not 0: those that are left out are not all known; it was chosen from so many */
     struct uvh_arena_pool pool;
     struct uvh_arena names;
 };

@@ -173,8 +173,11 @@ static void append_summary(const struct uvh_dir_listing *listing, struct uvh_byt
     const struct uvh_dir_entries *entries = &listing->entries;
     uvh_bytes_append_text(page, "<p>");
     if (entries->cut) {
-        uvh_bytes_append_format(page, "There is more in this folder: %zu entries are shown. ",
+        uvh_bytes_append_format(page, "There is more in this folder: the first %zu entries are shown",
                                 entries->count);
+        if (entries->chosen_from > 0)
+            uvh_bytes_append_format(page, ", of %zu that were read", entries->chosen_from);
+        uvh_bytes_append_text(page, ". ");
     } else if (entries->count == 0) {
         uvh_bytes_append_text(page, "This folder is empty. ");
     }

@@ -13,7 +13,11 @@
 #include "modules/pooled_body.h"
 #include "modules/tar_stream.h"
 
-enum { DISPOSITION_MAX = 4096 };
+enum {
+    DISPOSITION_MAX = 4096,
+    MOST_READ =
+        100000, /* entries that those of a listing are chosen from, so that a request costs at most some tenths of a second of a thread */
+};
 
 struct uvh_static_listing {
     const uvhttp_allocator_t *allocator;
@@ -146,6 +150,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
                   .folder = folder,
                   .hidden = settings->hidden,
                   .most = settings->listing_max,
+                  .read = MOST_READ,
                   .sort = wish->sort,
                   .descending = wish->descending},
         .title = title,

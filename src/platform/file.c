@@ -211,38 +211,62 @@ int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset)
     return (int64_t)done;
 }
 
-static int list_entries(DIR *folder, uvh_file_name_cb each, void *arg)
+/* The next name but "." and "..", or NULL with `*error` 0 at the end. */
+static const struct dirent *next_name(DIR *folder, int *error)
 {
     for (;;) {
         errno = 0;
         const struct dirent *entry = readdir(folder);
-        if (entry == NULL)
-            return -errno;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        struct stat status;
-        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        struct uvh_file_facts facts;
-        facts_from(&status, &facts);
-        int result = each(entry->d_name, &facts, arg);
-        if (result != 0)
-            return result;
+        *error = entry == NULL ? -errno : 0;
+        if (entry == NULL || (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0))
+            return entry;
     }
+}
+
+/* Takes over the descriptor, or fails with its error. */
+static int open_stream(int descriptor, DIR **stream)
+{
+    if (descriptor < 0)
+        return descriptor;
+    *stream = fdopendir(descriptor);
+    if (*stream != NULL)
+        return 0;
+    int result = -errno;
+    close(descriptor);
+    return result;
 }
 
 int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each, void *arg)
 {
-    int descriptor = open_beneath(root, folder, READ_FLAGS | O_DIRECTORY);
-    if (descriptor < 0)
-        return descriptor;
-    DIR *stream = fdopendir(descriptor);
-    if (stream == NULL) {
-        int result = -errno;
-        close(descriptor);
+    DIR *stream;
+    const struct dirent *entry;
+    int result = open_stream(open_beneath(root, folder, READ_FLAGS | O_DIRECTORY), &stream);
+    if (result != 0)
         return result;
+    while (result == 0 && (entry = next_name(stream, &result)) != NULL) {
+        struct uvh_file_facts facts;
+        if (uvh_file_look_in(dirfd(stream), entry->d_name, &facts) == 0)
+            result = each(entry->d_name, &facts, arg);
     }
-    int result = list_entries(stream, each, arg);
+    closedir(stream);
+    return result;
+}
+
+static enum uvh_file_kind kind_of_type(unsigned char type)
+{
+    return type == DT_UNKNOWN ? UVH_FILE_UNKNOWN : kind_of(DTTOIF(type));
+}
+
+int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg)
+{
+    DIR *stream;
+    const struct dirent *entry;
+    int descriptor = openat(folder, ".", READ_FLAGS | O_DIRECTORY);
+    int result = open_stream(descriptor < 0 ? -errno : descriptor, &stream);
+    if (result != 0)
+        return result;
+    while (result == 0 && (entry = next_name(stream, &result)) != NULL)
+        result = each(entry->d_name, kind_of_type(entry->d_type), arg);
     closedir(stream);
     return result;
 }

@@ -14,8 +14,9 @@
 enum uvh_file_kind {
     UVH_FILE_REGULAR,
     UVH_FILE_FOLDER,
-    UVH_FILE_LINK, /* only from uvh_file_list and uvh_file_look_in */
-    UVH_FILE_OTHER /* FIFO, socket, device */
+    UVH_FILE_LINK,   /* only from uvh_file_list, uvh_file_list_in and uvh_file_look_in */
+    UVH_FILE_OTHER,  /* FIFO, socket, device */
+    UVH_FILE_UNKNOWN /* only from uvh_file_list_in: the file system does not say it with the name */
 };
 
 struct uvh_file_facts {
@@ -87,6 +88,10 @@ int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset);
  * is UVH_FILE_LINK. The first root that has the folder is listed. A name that vanished meanwhile is left out. A result of `each` other than 0 ends the listing and is returned. */
 typedef int (*uvh_file_name_cb)(const char *name, const struct uvh_file_facts *facts, void *arg);
 int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each, void *arg);
+
+/* The same for a folder that uvh_file_open_folder has opened, with nothing but what stands in the folder itself: no name is looked at. */
+typedef int (*uvh_file_kind_cb)(const char *name, enum uvh_file_kind kind, void *arg);
+int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg);
 
 /* How many descriptors the process may have open. */
 size_t uvh_file_descriptor_limit(void);

@@ -289,15 +289,21 @@ static void test_long_folders_are_cut(void **state)
     assert_int_equal(count(page, "<tr><td>"), 500);
     make_file(place, "one more", 0);
     page = list_as(place, &order);
-    assert_has(page, "There is more in this folder: 500 entries are shown.");
+    assert_has(page, "There is more in this folder: the first 500 entries are shown.");
     assert_int_equal(count(page, "<tr><td>"), 500);
 }
 
-/* The names of a listing in text, in one line. */
-static const char *order_of(struct place *place, enum uvh_dir_sort sort, bool descending)
+/* The names of a listing in text, in one line: `most` of them, of `read`. */
+static const char *choice_of(struct place *place, enum uvh_dir_sort sort, bool descending, size_t most,
+                             size_t read)
 {
     struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 100, .sort = sort, .descending = descending},
+        .query = {.root = &place->root,
+                  .folder = "",
+                  .most = most,
+                  .read = read,
+                  .sort = sort,
+                  .descending = descending},
         .title = "/",
         .format = UVH_DIR_TEXT
     };
@@ -305,6 +311,11 @@ static const char *order_of(struct place *place, enum uvh_dir_sort sort, bool de
     for (char *at = place->page.data; *at != '\0'; at++)
         *at = *at == '\n' ? ' ' : *at;
     return place->page.data;
+}
+
+static const char *order_of(struct place *place, enum uvh_dir_sort sort, bool descending)
+{
+    return choice_of(place, sort, descending, 100, 100);
 }
 
 static void test_orders(void **state)
@@ -326,6 +337,61 @@ static void test_orders(void **state)
     assert_string_equal(order_of(place, UVH_DIR_SORT_SIZE, true), "y/ z/ d A b c ");
     assert_string_equal(order_of(place, UVH_DIR_SORT_DATE, false), "z/ y/ A b d c ");
     assert_string_equal(order_of(place, UVH_DIR_SORT_DATE, true), "y/ z/ c A b d ");
+}
+
+/* What is shown of a folder with more are the first entries of the order, whatever order the system names them in. */
+static void test_the_first_of_an_order_are_kept(void **state)
+{
+    struct place *place = *state;
+    for (int i = 0; i < 300; i++) {
+        char name[300];
+        /* Names of all lengths, so that places are taken by longer and by shorter ones. */
+        snprintf(name, sizeof(name), "%03d%0*d", i * 7 % 300, 1 + i * 11 % 250, 0);
+        make_file(place, name, i * 13 % 300);
+        struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000 + i * 17 % 300}};
+        assert_int_equal(utimensat(place->folder, name, times, 0), 0);
+    }
+    assert_int_equal(mkdirat(place->folder, "a folder", 0755), 0);
+    assert_int_equal(symlinkat("a folder", place->folder, "zz link"), 0);
+    assert_int_equal(symlinkat("nowhere", place->folder, "000 broken"), 0);
+    for (int sort = UVH_DIR_SORT_NAME; sort <= UVH_DIR_SORT_DATE; sort++) {
+        for (int down = 0; down < 2; down++) {
+            char *all = strdup(choice_of(place, (enum uvh_dir_sort)sort, down == 1, 1000, 1000));
+            assert_non_null(all);
+            static const size_t mosts[] = {1, 2, 3, 10, 150, 301, 302};
+            for (size_t i = 0; i < sizeof(mosts) / sizeof(mosts[0]); i++) {
+                const char *some = choice_of(place, (enum uvh_dir_sort)sort, down == 1, mosts[i], 1000);
+                assert_memory_equal(some, all, strlen(some));
+                assert_int_equal(count(some, "/ ") + count(some, "0 "), mosts[i]);
+            }
+            free(all);
+        }
+    }
+}
+
+static void test_no_more_are_read_than_wanted(void **state)
+{
+    struct place *place = *state;
+    char name[32];
+    struct uvh_dir_listing_order order = {
+        .query = {.root = &place->root, .folder = "", .most = 5, .read = 30},
+          .title = "/"
+    };
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof(name), "file %02d", i);
+        make_file(place, name, 1);
+    }
+    const char *page = list_as(place, &order);
+    assert_has(page, "There is more in this folder: the first 5 entries are shown. ");
+    assert_has(page, "file 04<");
+    assert_int_equal(count(page, "<tr><td>"), 5);
+    make_file(place, "one more", 1);
+    page = list_as(place, &order);
+    assert_has(page, "There is more in this folder: the first 5 entries are shown, of 30 that were read. ");
+    order.query.read = 0; /* not even the sixth counts, but to say that it is there */
+    page = list_as(place, &order);
+    assert_has(page, "There is more in this folder: the first 5 entries are shown. ");
+    assert_int_equal(count(page, "<tr><td>"), 5);
 }
 
 static void test_links_keep_the_order(void **state)
@@ -534,6 +600,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_only_what_could_be_served_is_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_folders_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_orders, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_first_of_an_order_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_more_are_read_than_wanted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_keep_the_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_path_leads_to_each_folder_above, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_read_me_is_text, set_up, tear_down),

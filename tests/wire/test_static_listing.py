@@ -260,6 +260,16 @@ def test_the_cap(place, serve):
     assert len(json.loads(server.ask("/?format=json").body)) == 30
 
 
+def test_what_is_cut_are_the_last_of_the_order(place, serve):
+    for number in range(50):
+        write(place, f"f{number:02}", b"x" * (number * 7 % 50))
+    server = serve("--listing", "--listing-max", "5")
+    for query, wanted in (("sort=size&order=desc", [7, 14, 21, 28, 35]), ("sort=size", [0, 43, 36, 29, 22]),
+                          ("sort=name", range(5)), ("order=desc", range(49, 44, -1))):
+        names = server.ask(f"/?format=text&{query}").body.decode().split()
+        assert names == [f"f{number:02}" for number in wanted]
+
+
 # Under a sanitizer everything takes several times as long.
 ENTRIES = 10_000 if "asan" in os.environ.get("UVHTTP_BUILD_DIR", "") else 100_000
 
