@@ -254,7 +254,7 @@ int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file
 
 static enum uvh_file_kind kind_of_type(unsigned char type)
 {
-    return type == DT_UNKNOWN ? UVH_FILE_UNKNOWN : kind_of(DTTOIF(type));
+    return type == DT_UNKNOWN ? UVH_FILE_UNKNOWN : kind_of((mode_t)DTTOIF(type));
 }
 
 int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg)
