@@ -9,6 +9,7 @@
 #include "banner.h"
 #include "listen.h"
 #include "logger.h"
+#include "named_files.h"
 #include "prewarm.h"
 #include "print_config.h"
 #include "serve_site.h"
@@ -47,6 +48,11 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         err = -errno; /* a folder that can be opened and not entered would give nothing but refusals */
     if (err != 0)
         return uvh_serve_site_refuse_folder(option, root, err);
+    /* An alias need not have the pages of errors that the folder has. */
+    if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
+        fprintf(stderr, "uvhttp: %s\n", message);
+        return UVH_EXIT_FAILED;
+    }
     err = uvhttp_static_mount_opened(server, route->path.text, files);
     if (err != 0) {
         fprintf(stderr, "uvhttp: --alias: '%s' is no path for '%s': %s\n", route->path.text, root,

@@ -88,6 +88,8 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     route->files.file = name;
     route->files.fallback = route->files.try_files = NULL;
     route->files.spa = route->files.clean_urls = route->files.uploads = false;
+    route->files.upload_overwrite = route->files.upload_folders = route->files.upload_sync = false;
+    route->files.upload_max_size = 0;
     return UVH_EXIT_OK;
 }
 

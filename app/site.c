@@ -11,6 +11,7 @@
 
 #include "answers.h"
 #include "logger.h"
+#include "named_files.h"
 #include "prewarm.h"
 #include "site_auth.h"
 
@@ -124,6 +125,25 @@ static bool check_files(const struct builder *builder, const struct uvh_setup_ro
     return false;
 }
 
+/* What the options of a route name is there. */
+static bool check_named(const struct builder *builder, const struct uvh_setup_route *route)
+{
+    char message[400];
+    bool good = uvh_named_files_check_roots(route, builder->problems);
+    if (!uvh_named_files_check(route, message, sizeof(message))) {
+        uvh_problems_add(builder->problems, route->root.mark, "%s", message);
+        good = false;
+    }
+    if (!uvh_named_files_check_path(route)) {
+        uvh_problems_add(builder->problems, route->path.mark,
+                         "there is no '%s' in the folder '%s', so each request would be 404; the folder "
+                         "and all below it is '%s/'",
+                         route->path.text, route->root.text, route->path.text);
+        good = false;
+    }
+    return good;
+}
+
 /* The folder of a route, owned by the server; NULL with a problem noted. */
 static uvhttp_static_t *open_folder(const struct builder *builder, const struct uvh_setup_route *route)
 {
@@ -139,7 +159,7 @@ static uvhttp_static_t *open_folder(const struct builder *builder, const struct 
     free(roots);
     if (!good)
         return NULL;
-    if (!check_folder(builder, &route->root, err)) {
+    if (!check_folder(builder, &route->root, err) || !check_named(builder, route)) {
         uvhttp_static_close(context);
         return NULL;
     }

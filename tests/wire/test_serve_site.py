@@ -83,7 +83,7 @@ def test_aliases(place, other, serve):
     write(place, "c", b"root")
     for name in ("a", "sub/index.html", "icon.png"):
         write(other, name, name.encode())
-    server = serve("--alias", f"/img/={other}", "--alias", f"/favicon.ico={other}/icon.png", "--spa", "--uploads", "--cache-control", "*=no-cache")
+    server = serve("--alias", f"/img/={other}", "--alias", f"/favicon.ico={other}/icon.png", "--spa", "--uploads", "--upload-max-size", "5M", "--upload-overwrite", "--cache-control", "*=no-cache")
     assert server.ask("/img/a").body == b"a" and server.ask("/img/sub/").body == b"sub/index.html"
     assert server.ask("/img/a").get("Cache-Control") == "no-cache"
     icon = server.ask("/favicon.ico")

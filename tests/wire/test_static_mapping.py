@@ -312,7 +312,9 @@ def test_error_pages(place, serve):
 
 
 def test_an_error_page_that_is_missing(place, serve):
+    write(place, "sorry.html", b"there at the start")
     server = serve("--error-pages", "4xx=/sorry.html", "--revalidate-ms", "20")
+    os.remove(os.path.join(place, "sorry.html"))
     for _ in range(3):
         response = server.ask("/missing")
         assert (response.status, response.body) == (404, b"404 Not Found\n")
@@ -452,6 +454,15 @@ def test_options_that_cannot_be(place, flags, message):
     assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
 
+@pytest.mark.parametrize("pages, fault", [("404=/404.html 403=/x", "/x' does not exist"), ("404=/sub", "/sub' is no regular file"),
+                                          ("4xx=404.html/x", "/404.html/x' does not exist")])
+def test_pages_that_are_not_there(place, pages, fault):
+    write(place, "404.html", b"<lost>")
+    write(place, "sub/file")
+    done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", "--error-pages", pages)
+    assert (done.returncode, done.stderr) == (1, f"uvhttp: error_pages: the file '{place}{fault}\n")
+
+
 def test_hidden_files_may_be_named_where_they_are_served(place, serve):
     write(place, ".app.html", b"<app>")
     server = serve("--hidden", "--fallback", "/.app.html")
@@ -488,6 +499,7 @@ def test_aliases(tmp_path, run_site):
     write(tmp_path, "site/index.html", b"<site>")
     write(tmp_path, "brand/icons/my icon{1}.ico", b"icon")
     write(tmp_path, "data/w3/images/top.gif", b"gif")
+    gone = write(tmp_path, "site/gone.txt", b"there at the start")
     server = run_site([
         {"path": "/", "static": "site"},
         {"path": "/favicon.ico", "static": "brand/icons", "file": "my icon{1}.ico", "prewarm": ["/favicon.ico"]},
@@ -495,6 +507,7 @@ def test_aliases(tmp_path, run_site):
         {"path": "/gone", "static": "site", "file": "gone.txt"},
         {"path": "/i/", "static": "data/w3/images"},
     ])
+    os.remove(gone)
     for _ in range(2):
         icon = server.ask("/favicon.ico?x")
         assert (icon.status, icon.body, icon.get("Content-Type")[:6]) == (200, b"icon", "image/")
@@ -581,11 +594,39 @@ def test_what_is_printed_loads_again(tmp_path, place):
     ("static: ., more_roots: [nowhere]", "1:53: the folder '{folder}/nowhere' does not exist"),
     ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
     ("static: ., more_roots: ['']", "1:53: more_roots has a folder without a name"),
+    ("static: ., more_roots: [../{name}, other, other/]", "1:53: more_roots: '{folder}/../{name}' is the folder '{folder}/.', which is looked into already"),
+    ("static: ., more_roots: [other, other/]", "1:60: more_roots: '{folder}/other/' is the folder '{folder}/other', which is looked into already"),
+    ("static: ., file: nothing.txt", "1:37: file: the file '{folder}/./nothing.txt' does not exist"),
+    ("static: ., more_roots: [other], file: /page", None),
+    ("static: ., error_pages: 404=/nothing.html", "1:37: error_pages: the file '{folder}/./nothing.html' does not exist"),
+    ("static: ., more_roots: [other], error_pages: 404=/page", None),
     ("redirect: /x, file: y", "1:43: 'file' belongs to 'static'"),
 ])
 def test_keys_that_cannot_be(tmp_path, route, message):
     path = tmp_path / "site.yaml"
-    path.write_text("sites: [{routes: [{path: /, " + route + "}]}]\n")
+    write(tmp_path, "other/page")
+    path.write_text("sites: [{routes: [{path: /, " + route.replace("{name}", tmp_path.name) + "}]}]\n")
     done = run("uvhttp", "check", path)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == f"{path}:" + message.format(folder=tmp_path)
+    assert done.returncode == (message is not None)
+    if message is not None:
+        assert done.stderr.splitlines()[0] == f"{path}:" + message.format(folder=tmp_path, name=tmp_path.name)
+
+
+@pytest.mark.parametrize("route, refused", [
+    ("path: /film, static: film", True),
+    ("path: /film/, static: film", False),
+    ("path: /film*, static: film", False),
+    ("path: '/:film', static: film", False),
+    ("path: /intro.mp4, static: film", False),  # a file of the folder
+    ("path: /film, static: film, file: intro.mp4", False),
+    ("path: /film, static: film, try_files: /intro.mp4", False),
+    ("path: /film, static: film, uploads: true", False),
+])
+def test_a_path_without_a_slash_that_leads_nowhere(tmp_path, route, refused):
+    write(tmp_path, "film/intro.mp4")
+    path = tmp_path / "site.yaml"
+    path.write_text("sites: [{routes: [{" + route + "}]}]\n")
+    done = run("uvhttp", "check", path)
+    expected = (f"{path}:1:26: there is no '/film' in the folder '{tmp_path}/film', so each request would be 404; "
+                "the folder and all below it is '/film/'\n")
+    assert (done.returncode, done.stderr) == ((1, expected) if refused else (0, ""))

@@ -1,0 +1,93 @@
+/* See named_files.h. Links are followed wherever they lead: which of them may be is for the library to say, when it serves the file. */
+#include "named_files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* 0 and what has that path in a folder, or errno's. */
+static int look_in(const char *root, const char *path, size_t length, struct stat *facts)
+{
+    char whole[PATH_MAX];
+    int size = snprintf(whole, sizeof(whole), "%s/%.*s", root, (int)length, path);
+    if (size >= (int)sizeof(whole))
+        return ENAMETOOLONG;
+    return stat(whole, facts) == 0 ? 0 : errno;
+}
+
+/* The same in the first of a route's folders that has it. */
+static int look(const struct uvh_setup_route *route, const char *path, size_t length, struct stat *facts)
+{
+    int error = look_in(route->root.text, path, length, facts);
+    for (size_t i = 0; i < route->more_roots.count && (error == ENOENT || error == ENOTDIR); i++)
+        error = look_in(route->more_roots.items[i].text, path, length, facts);
+    return error;
+}
+
+/* `path` is that of a file. What may not be looked at counts as one: the log says more about it than could be said here. */
+static bool check_file(const struct uvh_setup_route *route, const char *option, const char *path,
+                       size_t length, char *message, size_t size)
+{
+    struct stat facts;
+    size_t skip = strspn(path, "/");
+    int error = look(route, path + skip, length - skip, &facts);
+    bool missing = error == ENOENT || error == ENOTDIR;
+    if (!missing && (error != 0 || S_ISREG(facts.st_mode)))
+        return true;
+    snprintf(message, size, "%s: the file '%s/%.*s' %s", option, route->root.text, (int)(length - skip),
+             path + skip, missing ? "does not exist" : "is no regular file");
+    return false;
+}
+
+bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size)
+{
+    const char *word = route->files.error_pages != NULL ? route->files.error_pages : "";
+    const char *file = route->files.file;
+    if (file != NULL && !check_file(route, "file", file, strlen(file), message, size))
+        return false;
+    for (word += strspn(word, " "); *word != '\0'; word += strspn(word, " ")) {
+        const char *end = word + strcspn(word, " ");
+        const char *page = word + strcspn(word, "=") + 1; /* the library has refused a word without one */
+        if (!check_file(route, "error_pages", page, (size_t)(end - page), message, size))
+            return false;
+        word = end;
+    }
+    return true;
+}
+
+bool uvh_named_files_check_path(const struct uvh_setup_route *route)
+{
+    const uvhttp_static_config_t *files = &route->files;
+    const char *path = route->path.text;
+    size_t length = strlen(path);
+    struct stat facts;
+    bool mapped = files->file != NULL || files->try_files != NULL || files->fallback != NULL || files->spa ||
+                  files->clean_urls || files->uploads;
+    if (mapped || length == 0 || path[length - 1] == '/' || strpbrk(path, ":*%") != NULL)
+        return true;
+    int error = look(route, path + 1, length - 1, &facts);
+    return error != ENOENT && error != ENOTDIR;
+}
+
+bool uvh_named_files_check_roots(const struct uvh_setup_route *route, struct uvh_problems *problems)
+{
+    const struct uvh_text_list *more = &route->more_roots;
+    size_t before = problems->count;
+    struct stat facts, other;
+    for (size_t i = 0; i < more->count; i++) {
+        if (stat(more->items[i].text, &facts) != 0)
+            continue; /* opening it has told */
+        for (size_t k = 0; k <= i; k++) {
+            const char *earlier = k == 0 ? route->root.text : more->items[k - 1].text;
+            if (stat(earlier, &other) != 0 || other.st_dev != facts.st_dev || other.st_ino != facts.st_ino)
+                continue;
+            uvh_problems_add(problems, more->items[i].mark,
+                             "more_roots: '%s' is the folder '%s', which is looked into already",
+                             more->items[i].text, earlier);
+            break;
+        }
+    }
+    return problems->count == before;
+}
