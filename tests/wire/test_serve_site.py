@@ -206,7 +206,8 @@ def told(place, *flags, listen="127.0.0.1:0"):
 
 
 def test_what_is_on_is_told(place):
-    write(place, "f.html", b"x")
+    for name in ("f.html", "404.html"):
+        write(place, name, b"x")
     assert told(place, *EVERYTHING) == sorted(TOLD)
     assert told(place) == told(place, "--no-listing", "--max-connections", "5") == []
     assert told(place, "--try-files", "{path} " + "x" * 50, "--index", "") == ['index ""', "try-files"]
