@@ -114,7 +114,7 @@ const struct uvh_option uvh_option_table[] = {
     FILES("rate-limit", SIZE, rate_limit, 1, 1024 * GIB, "SIZE",
           "bytes per second of each answer, for bandwidth (default: no limit)"),
     FILES("rate-burst", SIZE, rate_burst, 1, 1024 * GIB, "SIZE",
-          "bytes of an answer before that limit (default: a quarter of a second's worth)"),
+          "bytes of an answer before that limit (default, and no less: a quarter of a second's worth)"),
     FILES("uploads", SWITCH, uploads, 0, 0, NULL, "take files by PUT, and by POST from forms, from anybody"),
     FILES("upload-max-size", SIZE, upload_max_size, 1, 1024 * 1024 * GIB, "SIZE",
           "largest body of an upload (default: 1G)"),

@@ -101,7 +101,8 @@ typedef struct uvhttp_static_config {
 
     /* Bandwidth: uvhttp_response_limit_rate for every answer. */
     size_t rate_limit; /* bytes per second of each response; 0: no limit */
-    size_t rate_burst; /* bytes of it that leave at once in the beginning; 0: a quarter of a second's worth */
+    size_t
+        rate_burst; /* bytes of it that leave at once in the beginning; 0, and whatever is less: a quarter of a second's worth */
 
     /* Uploads: see uvhttp_static_handle_upload. */
     bool uploads;           /* take files by PUT and POST; default: 405 */

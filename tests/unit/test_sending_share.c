@@ -33,6 +33,8 @@ static void without_a_burst_a_quarter_of_a_second_leaves_at_once(void **state)
     struct uvh_pace pace;
     uvh_pace_init(&pace, 1000, 0);
     assert_int_equal(uvh_pace_allowed(&pace, 0), 251);
+    uvh_pace_init(&pace, 1000, 250); /* nor less than that, whatever burst is asked for */
+    assert_int_equal(uvh_pace_allowed(&pace, 0), 251);
     uvh_pace_init(&pace, 1, 0);
     assert_int_equal(uvh_pace_allowed(&pace, 0), 1); /* never nothing at all */
 }
