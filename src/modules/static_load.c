@@ -31,7 +31,7 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
         return;
     }
     const char *type = uvh_static_rules_type(settings->rules, path);
-    unsigned makeable = uvh_static_variants_makeable(settings, type, facts->size);
+    unsigned makeable = uvh_static_variants_makeable(settings, path, type, facts->size);
     struct uvh_file_order order = {
         .allocator = settings->allocator,
         .root = &settings->root,

@@ -284,6 +284,16 @@ const char *uvh_static_rules_type(const struct uvh_static_rules *rules, const ch
     return type != NULL ? type : uvh_mime_type(whole);
 }
 
+bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const char *path)
+{
+    for (size_t i = rules == NULL ? 0 : rules->rule_count; i > 0; i--) {
+        const struct rule *rule = &rules->rules[i - 1];
+        if (same_name(rule->field, "Cache-Control") && uvh_glob_matches(rule->pattern, slice_of(path)))
+            return rule->value != NULL && uvh_field_list_has(slice_of(rule->value), slice_of("no-transform"));
+    }
+    return false;
+}
+
 /* Whether a later rule that fits has the same field. */
 static bool is_replaced(const struct uvh_static_rules *rules, const bool *fits, size_t index)
 {

@@ -21,6 +21,9 @@ void uvh_static_rules_free(struct uvh_static_rules *rules);
 /* The Content-Type of a file; `rules` may be NULL. Lives as long as the rules. */
 const char *uvh_static_rules_type(const struct uvh_static_rules *rules, const char *path);
 
+/* The Cache-Control that rules give a file says no-transform (RFC 9111 section 5.2.2.6). `rules` may be NULL. */
+bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const char *path);
+
 /* Adds the fields of a file to those of 200 and 206, and those that RFC 9110 section 15.4.5 asks for to those of 304. `rules` may be
  * NULL: none. Errors: UVHTTP_ENOMEM. */
 int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path, uvhttp_prepared_t *fields,

@@ -120,7 +120,7 @@ bool uvh_static_siblings_select(const struct uvh_static_settings *settings, cons
     if (found == 0)
         return false;
     const char *type = uvh_static_rules_type(settings->rules, path);
-    unsigned makeable = uvh_static_variants_makeable(settings, type, source->size);
+    unsigned makeable = uvh_static_variants_makeable(settings, path, type, source->size);
     const struct uvh_file_root root = root_of(settings, path);
     while (found != 0) {
         char name[PATH_MAX];

@@ -26,11 +26,12 @@ struct job {
     bool useless;
 };
 
-unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *type,
-                                      uint64_t size)
+unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *path,
+                                      const char *type, uint64_t size)
 {
     if (!settings->compress || size < settings->compress_min_size || size > settings->compress_max_size ||
-        !uvh_compressible_type((uvhttp_slice_t){type, strlen(type)}))
+        !uvh_compressible_type((uvhttp_slice_t){type, strlen(type)}) ||
+        uvh_static_rules_keep_bytes(settings->rules, path))
         return 0;
     return uvh_compress_codings();
 }

@@ -8,9 +8,9 @@
 #include "modules/static_entity.h"
 #include "modules/static_settings.h"
 
-/* The codings that a file of this type and size could be made in, as a set. */
-unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *type,
-                                      uint64_t size);
+/* The codings that a file of this path, type and size may be made in, as a set. */
+unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *path,
+                                      const char *type, uint64_t size);
 
 /* Answers with the entry, or one of its variants. Results are those of a handler. */
 int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,

@@ -226,6 +226,23 @@ def test_what_is_not_compressed(place, serve):
         assert ask(server, "/noise.txt", "gzip").get("Content-Encoding") is None
 
 
+def test_no_transform_keeps_what_is_not_coded_on_the_disk(place, serve):
+    """RFC 9111 section 5.2.2.6. The last rule that fits is the one that counts."""
+    for name in ("a.html", "own.html", "a.css", "packed.html"):
+        write(place, name, TEXT)
+    sibling(place, "packed.html", "gzip", b"coded")
+    server = serve("--compress", "--precompressed", "--cache-control", "*.html=max-age=5, No-Transform", "--cache-control", "own.html=max-age=6",
+                   "--cache-control", "*.css=x-no-transform")
+    for _ in range(2):
+        kept = ask(server, "/a.html", "gzip")
+        assert (kept.get("Content-Encoding"), kept.get("Vary"), kept.body) == (None, None, TEXT)
+        assert kept.get("Cache-Control") == "max-age=5, No-Transform" and not kept.get("ETag").startswith("W/")
+        assert ask(server, "/own.html", "gzip").get("Content-Encoding") == "gzip"
+        assert ask(server, "/a.css", "gzip").get("Content-Encoding") == "gzip"
+        assert ask(server, "/packed.html", "gzip").body == b"coded"
+        assert ask(server, "/packed.html", "br").body == TEXT
+
+
 def test_levels(place, serve):
     words = [b"static", b"files", b"served", b"compressed", b"cached", b"with", b"validators", b"and", b"ranges", b"\n"]
     content = b" ".join(words[(i * i // 7 + i % 13) % len(words)] for i in range(20000))
