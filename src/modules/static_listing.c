@@ -8,8 +8,10 @@
 #include <uvhttp/negotiate.h>
 
 #include "base/alloc.h"
+#include "codec/conditional.h"
 #include "codec/utf8_sequence.h"
 #include "modules/dir_style.h"
+#include "modules/field_lines.h"
 #include "modules/pooled_body.h"
 #include "modules/tar_stream.h"
 
@@ -334,9 +336,45 @@ bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing)
     return listing->too_large;
 }
 
+/* 304 or 412 where the conditions of the request ask for it, else 0; negative: UVHTTP_ENOMEM. A listing has neither entity tag nor date, but it is there, which is what "*"
+ * asks for (RFC 9110 sections 13.1.1 and 13.1.2). */
+static int condition_status(uvhttp_request_t *request)
+{
+    struct uvh_conditional_fields fields = {
+        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
+        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
+    };
+    const struct uvh_conditional_entity entity = {.exists = true};
+    if (fields.if_match.base == NULL && fields.if_none_match.base == NULL)
+        return 0;
+    int err = uvh_field_lines_join_conditions(request, &fields);
+    if (err != 0)
+        return UVHTTP_ENOMEM;
+    switch (uvh_conditional_evaluate(&fields, &entity, true)) {
+    case UVH_CONDITIONAL_NOT_MODIFIED:
+        return 304;
+    case UVH_CONDITIONAL_FAILED:
+        return 412;
+    case UVH_CONDITIONAL_PROCEED:
+        break;
+    }
+    return 0;
+}
+
+static int answer_condition(uvhttp_response_t *response, int status)
+{
+    if (status < 0)
+        return status;
+    return status == 304 ? uvhttp_response_send(response, 304, NULL, NULL, 0)
+                         : uvhttp_response_send_status(response, status);
+}
+
 int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing)
 {
     enum uvh_static_listing_kind kind = listing->kind;
+    int status = kind == UVH_STATIC_LISTING_STYLE || listing->too_large
+                     ? 0
+                     : condition_status(uvhttp_response_request(response));
     int err = 0;
     if (kind == UVH_STATIC_LISTING_STYLE)
         err = answer_style(response);
@@ -344,8 +382,10 @@ int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_lis
         err = uvhttp_response_send_text(response, 403,
                                         "403 Forbidden\nThis folder holds more than an archive may.\n");
     else
-        err = set_fields(response, listing);
-    if (err != 0 || kind == UVH_STATIC_LISTING_STYLE || listing->too_large) {
+        err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
+    if (err == 0 && status != 0)
+        err = answer_condition(response, status);
+    if (err != 0 || status != 0 || kind == UVH_STATIC_LISTING_STYLE || listing->too_large) {
         uvh_static_listing_free(listing);
         return err;
     }

@@ -260,6 +260,19 @@ def test_the_cap(place, serve):
     assert len(json.loads(server.ask("/?format=json").body)) == 30
 
 
+def test_conditions(place, serve):
+    """RFC 9110 sections 13.1.1 and 13.1.2: a listing has no entity tag, but is there."""
+    write(place, "file")
+    server = serve("--listing", "--archive")
+    for kind in ("html", "json", "text", "tar"):
+        for method in ("GET", "HEAD"):
+            known = server.ask(f"/?format={kind}", "If-None-Match: *", method=method)
+            assert (known.status, known.body, known.get("Vary"), known.get("Cache-Control")) == (304, b"", "Accept", "no-cache")
+            assert server.ask(f"/?format={kind}", 'If-None-Match: "a"', "If-Match: *", method=method).status == 200
+            assert server.ask(f"/?format={kind}", 'If-Match: "a"', method=method).status == 412
+    assert server.ask("/missing/", "If-None-Match: *").status == 404
+
+
 def test_what_is_cut_are_the_last_of_the_order(place, serve):
     for number in range(50):
         write(place, f"f{number:02}", b"x" * (number * 7 % 50))
