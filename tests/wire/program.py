@@ -9,7 +9,7 @@ import tempfile
 import time
 
 import raw
-from wire_server import SAFETY_TIMEOUT, built
+from wire_server import SAFETY_TIMEOUT, built, written_to
 
 URL = re.compile(r"(?:http|ws)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
 
@@ -63,8 +63,7 @@ class Program:
 
     def log(self):
         """What it has written to its standard error."""
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        return written_to(self.errors)
 
     def connect(self, **how):
         return raw.Connection(self.port, **how)

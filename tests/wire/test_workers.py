@@ -20,7 +20,7 @@ import threading
 import pytest
 
 import raw
-from wire_server import SAFETY_TIMEOUT, built, eventually
+from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
 
 
 class WorkersServer:
@@ -35,8 +35,7 @@ class WorkersServer:
         self.port = int(line.rsplit(":", 1)[1]) if line else None
 
     def said(self):
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        return written_to(self.errors)
 
     def ask(self, target, method="GET", **more):
         with raw.Connection(self.port) as connection:

@@ -12,7 +12,7 @@ import urllib.parse
 import zlib
 
 import raw
-from wire_server import SAFETY_TIMEOUT, built, eventually
+from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
 
 
 class TopicsServer:
@@ -29,8 +29,7 @@ class TopicsServer:
         self.members = []
 
     def said(self):
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        return written_to(self.errors)
 
     def join(self, *patterns, receive_buffer=None, compress=False):
         member = Member(self.port, receive_buffer, compress=compress)

@@ -38,6 +38,12 @@ def eventually(condition, what):
         time.sleep(0.01)
 
 
+def written_to(file):
+    """What a program has written to a file so far. The program goes on at the same offset, so it is read without moving that: seek() would let the program write over its
+    own beginning."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
+
+
 class WireServer:
     """One running wire_server. Limits are fields of uvhttp_config_t, given as keyword arguments."""
 
@@ -66,8 +72,7 @@ class WireServer:
 
     def log(self):
         """What the server has written to its standard error."""
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        return written_to(self.errors)
 
     def connect(self, **how):
         return raw.Connection(self.port, **how)
