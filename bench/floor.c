@@ -1,18 +1,24 @@
 /* The floor: what the kernel costs, whoever calls it. A raw epoll server that understands nothing but the end of a request
- * head and writes one constant answer, so no HTTP server on the same system calls can be cheaper. The benchmarks give
+ * head and writes an answer that was ready before, so no HTTP server on the same system calls can be cheaper. The benchmarks give
  * their figures as multiples of it. Not a server for anything else: it believes every byte.
  *
- *     floor [--body BYTES | --text TEXT | --file PATH | --memfd BYTES] [--post BYTES] [--close] [PORT]
+ *     floor [--body BYTES | --text TEXT | --file PATH | --read PATH | --memfd BYTES | --mix FOLDER] [--memory BYTES] [--gzip] [--post BYTES]
+ *           [--close] [PORT]
  *
- * --body (default 13) and --text answer from memory, all requests of one read with one write; --file by the header and sendfile, --memfd
+ * --body (default 13), --text and --read answer from memory, all requests of one read with one write; --file by the header and sendfile, --memfd
  * the same from memory that is made a file, and sealed.
- * --post: that many bytes follow each head and are thrown away. --close: a connection ends after its answer. */
+ * --mix: the files 0000.txt, 0001.txt and so on of a folder, the first number in a request says which one; up to --memory (default 8192) bytes from
+ * memory, longer ones by sendfile. One request is answered for each read.
+ * --gzip: the answer is told to be gzip. --post: that many bytes follow each head and are thrown away. --close: a connection ends after its answer. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,18 +32,28 @@
 #define CLIENT_MAX 4096 /* descriptors */
 #define COPIES     64   /* answers that leave in one write */
 
+#define ANSWERS_MAX 4096
+
+struct answer {
+    char *bytes; /* head and body `copies` times, or the head alone */
+    size_t head_size, size;
+    size_t copies;
+    int file; /* of the body; -1: it stands behind the head */
+};
+
 struct client {
+    const struct answer *answer;
     size_t owed; /* bytes still to be sent */
     size_t skip; /* bytes of a request's body still to come */
     int matched; /* bytes of CR LF CR LF seen so far */
 };
 
 static struct client clients[CLIENT_MAX];
-static char *answers; /* COPIES times head and body; with --file the head alone, once */
-static size_t head_size, answer_size;
-static size_t post_size; /* bytes of each request's body */
-static bool close_after; /* the first answer */
-static int file = -1;
+static struct answer answers[ANSWERS_MAX];
+static size_t answer_count; /* 1 but for --mix */
+static size_t post_size;    /* bytes of each request's body */
+static bool close_after;    /* the first answer */
+static bool gzip;
 
 /* Counts the requests that are complete. */
 static size_t count_requests(struct client *client, const char *bytes, size_t size)
@@ -65,36 +81,59 @@ static size_t count_requests(struct client *client, const char *bytes, size_t si
     return count;
 }
 
-static ssize_t send_some(int fd, size_t owed)
+/* The answer to what begins with `bytes`; NULL when there is none of its number. */
+static const struct answer *choose(const char *bytes, size_t size)
 {
-    size_t sent = (answer_size - owed % answer_size) % answer_size; /* of the answer under way */
-    if (file < 0) {
-        size_t size = COPIES * answer_size - sent;
-        return send(fd, answers + sent, size < owed ? size : owed, MSG_NOSIGNAL);
+    size_t number = 0;
+    const char *c = bytes, *end = bytes + size;
+    if (answer_count == 1)
+        return answers;
+    while (c < end && !isdigit((unsigned char)*c))
+        c++;
+    for (; c < end && isdigit((unsigned char)*c); c++)
+        number = 10 * number + (size_t)(*c - '0');
+    return number < answer_count ? &answers[number] : NULL;
+}
+
+static ssize_t send_some(int fd, const struct answer *answer, size_t owed)
+{
+    size_t sent = (answer->size - owed % answer->size) % answer->size; /* of the answer under way */
+    if (answer->file < 0) {
+        size_t size = answer->copies * answer->size - sent;
+        return send(fd, answer->bytes + sent, size < owed ? size : owed, MSG_NOSIGNAL);
     }
-    if (sent < head_size)
-        return send(fd, answers + sent, head_size - sent, MSG_NOSIGNAL | MSG_MORE);
-    off_t offset = (off_t)(sent - head_size);
-    return sendfile(fd, file, &offset, answer_size - sent);
+    if (sent < answer->head_size)
+        return send(fd, answer->bytes + sent, answer->head_size - sent, MSG_NOSIGNAL | MSG_MORE);
+    off_t offset = (off_t)(sent - answer->head_size);
+    return sendfile(fd, answer->file, &offset, answer->size - sent);
+}
+
+/* Reads from a client that is owed nothing; false when the connection is to be closed. */
+static bool read_requests(struct client *client, int fd)
+{
+    static char bytes[65536];
+    ssize_t size = recv(fd, bytes, sizeof(bytes), 0);
+    if (size <= 0)
+        return false;
+    client->answer = choose(bytes, (size_t)size);
+    if (client->answer == NULL)
+        return false;
+    client->owed = count_requests(client, bytes, (size_t)size) * client->answer->size;
+    return true;
 }
 
 static void serve(int epoll, int fd)
 {
-    static char bytes[65536];
     struct client *client = &clients[fd];
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     if (client->owed > 0) {
         epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event); /* it waited for room */
-    } else {
-        ssize_t size = recv(fd, bytes, sizeof(bytes), 0);
-        if (size <= 0) {
-            close(fd);
-            return;
-        }
-        client->owed = count_requests(client, bytes, (size_t)size) * answer_size;
+    } else if (!read_requests(client, fd)) {
+        close(fd);
+        return;
     }
     while (client->owed > 0) {
-        ssize_t size = send_some(fd, client->owed);
+        ssize_t size = send_some(fd, client->answer, client->owed);
         if (size <= 0) {
             event.events = EPOLLOUT;
             if (size < 0 && errno == EAGAIN)
@@ -123,26 +162,90 @@ static void accept_all(int epoll, int listener)
     }
 }
 
-/* The answer: `text` again and again, up to `body_size` bytes. */
-static void prepare(const char *text, size_t body_size)
+static void fail(const char *what)
+{
+    fprintf(stderr, "floor: cannot open %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+/* Adds the answer whose body is sent from `file`, which is its own from then on, or stands in memory if there is none: the caller writes it there. */
+static struct answer *add_answer(int file, size_t body_size, size_t copies)
 {
     char head[256];
-    head_size = (size_t)snprintf(head, sizeof(head),
-                                 "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
-                                 "Content-Type: text/plain\r\nContent-Length: %zu\r\n%s\r\n",
-                                 body_size, close_after ? "Connection: close\r\n" : "");
-    answer_size = head_size + body_size;
-    answers = malloc(file < 0 ? COPIES * answer_size : head_size);
-    if (answers == NULL)
+    struct answer *answer = &answers[answer_count++];
+    answer->head_size = (size_t)snprintf(head, sizeof(head),
+                                         "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+                                         "Content-Type: text/plain\r\nContent-Length: %zu\r\n%s%s\r\n",
+                                         body_size, gzip ? "Content-Encoding: gzip\r\n" : "",
+                                         close_after ? "Connection: close\r\n" : "");
+    answer->size = answer->head_size + body_size;
+    answer->copies = copies;
+    answer->file = file;
+    answer->bytes = malloc(file < 0 ? copies * answer->size : answer->head_size);
+    if (answer->bytes == NULL)
         abort();
-    memcpy(answers, head, head_size);
-    if (file >= 0)
-        return;
+    memcpy(answer->bytes, head, answer->head_size);
+    return answer;
+}
+
+/* Makes copies of the first one. */
+static void repeat(struct answer *answer)
+{
+    for (size_t i = 1; i < answer->copies; i++)
+        memcpy(answer->bytes + i * answer->size, answer->bytes, answer->size);
+}
+
+/* From memory: `text` again and again, up to `size` bytes. */
+static void add_text(const char *text, size_t size)
+{
+    struct answer *answer = add_answer(-1, size, COPIES);
     size_t length = strlen(text);
-    for (size_t i = 0; i < body_size; i++)
-        answers[head_size + i] = text[i % length];
-    for (size_t i = 1; i < COPIES; i++)
-        memcpy(answers + i * answer_size, answers, answer_size);
+    for (size_t i = 0; i < size; i++)
+        answer->bytes[answer->head_size + i] = text[i % length];
+    repeat(answer);
+}
+
+/* By sendfile: what add_text would send. */
+static void add_memfd(const char *text, size_t size)
+{
+    size_t length = strlen(text);
+    int file = memfd_create("floor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    FILE *stream = file < 0 ? NULL : fdopen(dup(file), "w");
+    for (size_t i = 0; stream != NULL && i < size; i++)
+        putc(text[i % length], stream);
+    if (stream == NULL || fclose(stream) != 0 ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+        fail("a file in memory");
+    add_answer(file, size, 1);
+}
+
+/* A file: from memory up to `memory_max` bytes, else by sendfile. */
+static void add_file(const char *path, size_t memory_max, size_t copies)
+{
+    struct stat status;
+    int file = open(path, O_RDONLY);
+    if (file < 0 || fstat(file, &status) != 0)
+        fail(path);
+    if ((size_t)status.st_size > memory_max) {
+        add_answer(file, (size_t)status.st_size, 1);
+        return;
+    }
+    struct answer *answer = add_answer(-1, (size_t)status.st_size, copies);
+    if (read(file, answer->bytes + answer->head_size, (size_t)status.st_size) != status.st_size)
+        fail(path);
+    close(file);
+    repeat(answer);
+}
+
+static void add_mix(const char *folder, size_t memory_max)
+{
+    char path[4096];
+    while (answer_count < ANSWERS_MAX) {
+        snprintf(path, sizeof(path), "%s/%04zu.txt", folder, answer_count);
+        if (answer_count > 0 && access(path, F_OK) != 0)
+            return;
+        add_file(path, memory_max, 1);
+    }
 }
 
 static int listen_on(unsigned long port, struct sockaddr_in *address)
@@ -160,67 +263,62 @@ static int listen_on(unsigned long port, struct sockaddr_in *address)
     return listener;
 }
 
-static size_t open_file(const char *path)
+static size_t number(const char *text)
 {
-    struct stat status;
-    file = open(path, O_RDONLY);
-    if (file < 0 || fstat(file, &status) != 0) {
-        perror("floor: cannot open the file");
-        exit(1);
-    }
-    return (size_t)status.st_size;
+    return strtoul(text, NULL, 10);
 }
 
-/* What --body would send. */
-static size_t make_file(size_t size, const char *text)
-{
-    size_t length = strlen(text);
-    FILE *stream;
-    file = memfd_create("floor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    stream = file < 0 ? NULL : fdopen(dup(file), "w");
-    for (size_t i = 0; stream != NULL && i < size; i++)
-        putc(text[i % length], stream);
-    if (stream == NULL || fclose(stream) != 0 ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
-        perror("floor: cannot make a file in memory");
-        exit(1);
-    }
-    return size;
-}
-
-/* Returns the port, with the answer prepared. */
+/* Returns the port, with the answers made. */
 static unsigned long read_options(int argc, char **argv)
 {
-    const char *text = "Hello, world\n";
-    size_t body_size = strlen(text);
-    unsigned long port = 18080;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--close") == 0) {
+    static const struct option options[] = {
+        {"body",   required_argument, NULL, 'b'},
+        {"text",   required_argument, NULL, 't'},
+        {"file",   required_argument, NULL, 'f'},
+        {"read",   required_argument, NULL, 'r'},
+        {"memfd",  required_argument, NULL, 'd'},
+        {"mix",    required_argument, NULL, 'x'},
+        {"memory", required_argument, NULL, 'm'},
+        {"post",   required_argument, NULL, 'p'},
+        {"gzip",   no_argument,       NULL, 'z'},
+        {"close",  no_argument,       NULL, 'c'},
+        {NULL,     0,                 NULL, 0  }
+    };
+    const char *text = "Hello, world\n", *what = "13";
+    size_t memory_max = 8192;
+    int kind = 'b', option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'm':
+            memory_max = number(optarg);
+            break;
+        case 'p':
+            post_size = number(optarg);
+            break;
+        case 'z':
+            gzip = true;
+            break;
+        case 'c':
             close_after = true;
-        } else if (strcmp(argv[i], "--body") == 0 && i + 1 < argc) {
-            body_size = strtoul(argv[++i], NULL, 10);
-        } else if (strcmp(argv[i], "--text") == 0 && i + 1 < argc && argv[i + 1][0] != '\0') {
-            text = argv[++i];
-            body_size = strlen(text);
-        } else if (strcmp(argv[i], "--file") == 0 && i + 1 < argc) {
-            body_size = open_file(argv[++i]);
-        } else if (strcmp(argv[i], "--memfd") == 0 && i + 1 < argc) {
-            body_size = make_file(strtoul(argv[++i], NULL, 10), text);
-        } else if (strcmp(argv[i], "--post") == 0 && i + 1 < argc) {
-            post_size = strtoul(argv[++i], NULL, 10);
-        } else if (argv[i][0] >= '0' && argv[i][0] <= '9') {
-            port = strtoul(argv[i], NULL, 10);
-        } else {
-            fprintf(stderr,
-                    "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | --memfd "
-                    "BYTES] "
-                    "[--post BYTES] [--close] [PORT]\n",
-                    argv[i]);
+            break;
+        case '?':
             exit(2);
+        default:
+            kind = option;
+            what = optarg;
         }
     }
-    prepare(text, body_size);
-    return port;
+    if (kind == 'b')
+        add_text(text, number(what));
+    else if (kind == 't')
+        add_text(what, strlen(what));
+    else if (kind == 'd')
+        add_memfd(text, number(what));
+    else if (kind == 'x')
+        add_mix(what, memory_max);
+    else
+        add_file(what, kind == 'r' ? SIZE_MAX : 0, COPIES);
+    return optind < argc ? number(argv[optind]) : 18080;
 }
 
 int main(int argc, char **argv)

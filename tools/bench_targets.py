@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """./dev bench targets: the marks uvhttp is to reach, with the measured value and whether it is met.
 
-Measures what they need with `./dev bench http`, `scale` and `parser`, or reads it from their JSON (--from). A mark without figures is listed
+Measures what they need with `./dev bench http`, `scale`, `parser` and `workers`, or reads it from their JSON (--from). A mark without figures is listed
 with the reason. Marks that are not met do not change the exit code, since figures of one machine and hour are no test.
 """
 
@@ -59,6 +59,7 @@ def commands(options):
     for curve, points in targets.CURVES.items():
         yield "bench_scale.py", ["--only", curve, "--points", *map(str, points), *common, *length]
     yield "bench_parser.py", ["--only", "corpus", "--messages", *(name for name, _ in targets.PARSER), "--build-dir", str(options.build_dir)]
+    yield "bench_workers.py", ["--connections", targets.LOAD_OF_WORKERS.split()[0], *common, *length]
 
 
 def measure(options):
@@ -79,17 +80,19 @@ def measure(options):
 
 
 def merge(results):
-    """(one report with what all of them have, the parser's)"""
-    merged, parser = {"peers": [], "results": [], "curves": []}, {}
+    """(one report with what all of them have, the parser's, that of workers)"""
+    merged, parser, workers = {"peers": [], "results": [], "curves": []}, {}, {}
     for result in results:
         if "corpus" in result:
             parser = result
+        elif result.get("kind") == "workers":
+            workers = result
         elif result.get("kind") in ("http", "scale"):
             for key, all_of_them in merged.items():
                 all_of_them += result.get(key, [])
         else:
-            raise Refused("--from takes results of bench http, scale and parser")
-    return merged, parser
+            raise Refused("--from takes results of bench http, scale, parser and workers")
+    return merged, parser, workers
 
 
 def main():
@@ -98,8 +101,7 @@ def main():
     options = read_options()
     try:
         results = [read(path) for path in options.files] if options.files else measure(options)
-        report, parser = merge(results)
-        marks = targets.judge(report, parser)
+        marks = targets.judge(*merge(results))
     except Refused as error:
         print(f"bench targets: {error}", file=sys.stderr)
         return 1

@@ -8,6 +8,7 @@ between threads costs as well. Figures of one machine and hour are no test: mark
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -16,10 +17,10 @@ import statistics
 import sys
 import tempfile
 
-from benchlib import Refused, cpu, run_command, servers, wrk
+from benchlib import Refused, cpu, environment, run_command, servers, targets, wrk
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MOST_RATIO, MOST_UNEVEN = 1.05, 0.20
+MOST_RATIO, MOST_UNEVEN = targets.MOST_OF_WORKERS, 0.20
 
 
 class Load:
@@ -44,6 +45,7 @@ def read_options():
     parser.add_argument("--connections", type=Load, nargs="+", default=[Load("50"), Load("50each"), Load("1000")], metavar="N[each]",
                         help="of the load, one after the other, in all or for each worker (default: 50 50each 1000)")
     parser.add_argument("--one-core", action="store_true", help="hold the servers on one core")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as JSON")
     parser.add_argument("--build-dir", metavar="DIR", default=os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"),
                         help="build folder (default: UVHTTP_BUILD_DIR or build/release)")
     options = parser.parse_args()
@@ -84,6 +86,7 @@ def uneven(shares):
 def run(options):
     servers.uvhttp_build(pathlib.Path(options.build_dir) / "dist/bin")
     wrk.find()
+    results = []
     with tempfile.TemporaryDirectory(prefix="uvhttp-bench-") as folder:
         for load in options.connections:
             ratios, worst = [], 0.0
@@ -99,6 +102,10 @@ def run(options):
             print(f"{load}: CPU per request {ratio:.3f} x (mark {MOST_RATIO}: "
                   f"{'met' if ratio <= MOST_RATIO else 'missed'}); furthest from even {worst:.1%} "
                   f"(mark {MOST_UNEVEN:.0%}: {'met' if worst <= MOST_UNEVEN else 'missed'})", flush=True)
+            results.append({"load": str(load), "workers": options.workers, "ratio": ratio, "ratios": ratios, "uneven": worst})
+    if options.json:
+        text = json.dumps({"kind": "workers", "format": 1, "environment": environment.machine_block(), "results": results}, indent=1)
+        pathlib.Path(options.json).write_text(text + "\n")
 
 
 if __name__ == "__main__":

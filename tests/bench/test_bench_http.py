@@ -19,9 +19,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DOUBLE = pathlib.Path(__file__).with_name("double.py")
+BUILD = pathlib.Path(os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release")).resolve()
 
 sys.path.insert(0, str(ROOT / "tools"))
-from benchlib import Refused, cpu, family_websocket, latency, progress, roster, servers, session, verify, works, wrk  # noqa: E402
+from benchlib import Refused, cpu, family_own, family_websocket, latency, progress, roster, servers, session, verify, works, wrk  # noqa: E402
 from benchlib.contender import Contender, Place, newest  # noqa: E402
 sys.path.pop(0)
 
@@ -70,15 +71,36 @@ def ours(build, mode, *chosen, **more):
 
 @two_cores
 def test_every_work_can_be_measured(build):
-    done = http(build, "", "--peers", "floor", "uvhttp", "--works", *WORKS)
+    done = http(build, "", "--peers", "floor", "floor-memory", "uvhttp", "--works", *WORKS)
     assert done.code == 0, done.err
     for result in done.report["results"]:
         assert (result["median"] is None) == bool(result["unsupported"]), result
         assert [run["counted"] for run in result["runs"]] == ([] if result["unsupported"] else [True])
     assert {result["work"] for result in done.report["results"]} == set(WORKS)
     unsupported = {(one["work"], one["peer"]) for one in done.report["results"] if one["unsupported"]}
-    assert unsupported == {(work, "floor") for work in ("encoded", "encoded-10k", "mix")}
-    assert "not supported: the floor has one constant answer" in done.out
+    assert unsupported == {(work, "floor-memory") for work in set(WORKS) - {"file-10k", "file-100k", "encoded", "mix"}}
+    assert "not supported: `floor` is the floor of this work" in done.out
+
+
+@pytest.mark.parametrize("contender", [family_own.Floor, family_own.FloorInMemory], ids=lambda contender: contender.name)
+def test_the_floors_answer_rightly(contender, tmp_path):
+    """The real program: every file of the mix, and one answer of each other work."""
+    works.write_files(tmp_path, WORKS.values())
+    floor = contender()
+    for work in WORKS.values():
+        if floor.lacks(work):
+            continue
+        floor.version = ""
+        server = floor.start(Place(BUILD / "dist/bin", tmp_path, tmp_path, tmp_path, sorted(os.sched_getaffinity(0))[0], 1), work)
+        try:
+            verify.check_work(server, work)
+            if work.kind == "mix":
+                for number, size in enumerate(work.sizes):
+                    verify.check(server, f"/{work.name_of(number)}", works.content(size))
+                with pytest.raises(Refused, match="closed before"):
+                    verify.check(server, f"/{work.name_of(work.files)}", b"")
+        finally:
+            server.stop()
 
 
 @two_cores

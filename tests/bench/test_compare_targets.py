@@ -124,6 +124,7 @@ def test_ratios_are_taken_within_a_round():
 def test_files_are_judged_beside_the_better_floor_and_h2o():
     marks = marks_of(result("file-10k", "uvhttp", [5.0]), result("file-10k", "floor", [4.9]), result("file-10k", "floor-memory", [4.0]),
                      result("file-10k", "h2o", [5.0]), result("encoded-10k", "uvhttp", [7.0]), result("encoded-10k", "nginx", [10.0]),
+                     result("mix", "floor", [7.9]), result("encoded-10k", "floor", [7.0]),
                      result("mix", "uvhttp", [8.0]), result("mix", "nginx", [10.0]), result("mix", "h2o", [7.0]))
     found = {text: (mark["value"], mark["met"]) for (text, level), mark in marks.items() if level == "must"}
     assert found["10 KB file beside the better floor"] == (pytest.approx(1.25), False)
@@ -131,6 +132,8 @@ def test_files_are_judged_beside_the_better_floor_and_h2o():
     assert found["precompressed 10 KB text beside nginx"] == (pytest.approx(0.7), True)
     assert found["2,000 files by Zipf's law beside nginx"] == (pytest.approx(0.8), False)
     assert found["2,000 files by Zipf's law beside h2o"] == (pytest.approx(8 / 7), False)
+    assert found["2,000 files by Zipf's law beside the better floor"] == (pytest.approx(8 / 7.9), True)
+    assert found["precompressed 10 KB text beside the better floor"] == (pytest.approx(1.0), True)
     assert found["100 KB file beside the better floor"] == (None, None)
 
 
@@ -173,9 +176,16 @@ def test_the_table_is_printed_from_files(run, tmp_path):
     assert row(done, "16 pipelined beside nginx")[-6:] == ["must", "0.100", "x", "0.125", "x", "met"]
     assert row(done, "16 pipelined ", " us ")[-2:] == ["NOT", "MET"]
     assert row(done, "two workers beside one")[-2:] == ["not", "measured"]
-    assert "two workers beside one: uvhttp has one worker" in done.stdout
-    assert "What has to hold: 1 met, 0 not met, 25 not measured" in done.stdout
+    assert "13 bytes from memory beside uWebSockets: uWebSockets is in no registry used here" in done.stdout
+    assert "What has to hold: 1 met, 0 not met, 27 not measured" in done.stdout
     assert json.loads((tmp_path / "out.json").read_text())["kind"] == "targets"
+
+
+def test_workers_are_judged_with_the_load_of_their_mark(run):
+    workers = {"kind": "workers", "results": [{"load": "50 connections", "workers": 2, "ratio": 0.9}, {"load": "1000 connections", "workers": 4, "ratio": 0.8},
+                                              {"load": "1000 connections", "workers": 2, "ratio": 1.06}]}
+    done = run("targets", http_report(result("pipelined", "uvhttp", [0.5], 64)), json.dumps(workers))
+    assert row(done, "two workers beside one, 1000 connections")[-7:] == ["aim", "1.060", "x", "1.050", "x", "NOT", "MET"]
 
 
 def test_what_is_no_result_gives_no_table(run):

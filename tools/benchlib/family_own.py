@@ -16,10 +16,10 @@ class Floor(Contender):
     """bench/floor.c: what the kernel costs, whoever calls it."""
 
     name, title = "floor", "floor (raw epoll)"
-    configuration = "one constant answer; files by sendfile from 10 KB on; bodies of requests are thrown away"
-    kinds = frozenset({"memory", "json", "echo", "file"})
-    lacking = {"encoded": "the floor has one constant answer", "mix": "the floor has one constant answer"}
+    configuration = "answers that are ready; files by sendfile from 10 KB on; bodies of requests are thrown away"
+    kinds = frozenset({"memory", "json", "echo", "file", "encoded", "mix"})
     own, several_workers = True, False
+    mix_in_memory = 8 * 1024
 
     def prepare(self, place):
         servers.program(place.bin_folder, "floor")
@@ -28,19 +28,23 @@ class Floor(Contender):
     def by_sendfile(self, work):
         return work.floor_file
 
-    def start(self, place, work):
-        command = [servers.program(place.bin_folder, "floor")]
+    def answer(self, place, work):
         if work.kind == "json":
-            command += ["--text", work.body.decode()]
-        elif self.by_sendfile(work):
-            command += ["--file", place.site / work.file_name]
-        else:
-            command += ["--body", work.size]
+            return ["--text", work.body.decode()]
+        if work.kind == "mix":
+            return ["--mix", place.site / work.folder, "--memory", self.mix_in_memory]
+        if work.encoding:
+            return ["--gzip", "--file" if self.by_sendfile(work) else "--read", place.site / work.encoded_name]
+        return ["--file", place.site / work.file_name] if self.by_sendfile(work) else ["--body", work.size]
+
+    def start(self, place, work):
+        command = [servers.program(place.bin_folder, "floor"), *self.answer(place, work)]
         if work.request_body:
             command += ["--post", len(work.request_body)]
         if work.close:
             command.append("--close")
-        return servers.Server(self.name, self.version, [*command, "0"], place.cores, place.folder)
+        server = servers.FileServer if work.kind == "mix" else servers.Server
+        return server(self.name, self.version, [*command, "0"], place.cores, place.folder)
 
 
 class FloorInMemory(Floor):
@@ -48,13 +52,13 @@ class FloorInMemory(Floor):
     differs between machines."""
 
     name, title = "floor-memory", "floor (raw epoll, from memory)"
-    configuration = "as floor, but files of 10 and 100 KB from memory"
-    kinds = frozenset({"file"})
+    configuration = "as floor, but files of 10 to 100 KB from memory"
+    kinds = frozenset({"file", "encoded", "mix"})
     own = False
-    lacking = {kind: "`floor` is the floor of this work" for kind in ("memory", "json", "echo", "encoded", "mix")}
+    mix_in_memory = 100 * 1024
 
     def lacks(self, work):
-        return None if work.kind in self.kinds and work.floor_file and not work.large else self.lacking["memory"]
+        return None if work.kind in self.kinds and work.floor_file and not work.large else "`floor` is the floor of this work"
 
     def by_sendfile(self, work):
         return False

@@ -22,6 +22,8 @@ WORKS_OF_FILES = [name for name, _, _, _ in FILES]
 WORKS = ["memory", *WORKS_OF_FILES, "pipelined", "connections-50", "connections-500", "connections-2000"]
 # Points of the curves of `./dev bench scale`.
 CURVES = {"idle-memory": [10000], "connections": [50, 15000], "routes": [10, 10000]}
+# Both servers have the same load, which is more than they can do.
+LOAD_OF_WORKERS, MOST_OF_WORKERS = "1000 connections", 1.05
 
 
 class Results:
@@ -79,10 +81,9 @@ def file_marks(results):
             yield mark(f"{title} beside nginx, first mark", beside_nginx, first)
         yield mark(f"{title} beside nginx", beside_nginx, limit)
         yield mark(f"{title} beside h2o", results.ratio(work, OWN, work, H2O), 1.0)
-        if first is not None:  # the floor has one constant answer
-            beside_floors = [results.ratio(work, OWN, work, floor) for floor in FLOORS]
-            # The better floor is the one that is cheaper, beside which the ratio is higher.
-            yield mark(f"{title} beside the better floor", max((one for one in beside_floors if one is not None), default=None), 1.08)
+        beside_floors = [results.ratio(work, OWN, work, floor) for floor in FLOORS]
+        # The better floor is the one that is cheaper, beside which the ratio is higher.
+        yield mark(f"{title} beside the better floor", max((one for one in beside_floors if one is not None), default=None), 1.08)
 
 
 def load_marks(results):
@@ -130,12 +131,17 @@ def parser_marks(parser):
             yield mark(f"parser with {backend}, {name} beside {PICO}", figures.get("ratio"), limit, level="aim")
 
 
-def judge(report, parser=None):
+def worker_marks(workers):
+    ratio = next((one["ratio"] for one in workers.get("results", []) if (one["load"], one["workers"]) == (LOAD_OF_WORKERS, 2)), None)
+    yield mark(f"two workers beside one, {LOAD_OF_WORKERS}", ratio, MOST_OF_WORKERS, level="aim")
+
+
+def judge(report, parser=None, workers=None):
     """All marks. `report` is the JSON of `./dev bench http`, with the curves of `./dev bench scale` among its own; `parser` that of
-    `./dev bench parser`."""
+    `./dev bench parser`, `workers` that of `./dev bench workers`."""
     results = Results(report)
     return [*memory_marks(results), *file_marks(results), *load_marks(results), *curve_marks(report), *parser_marks(parser or {}),
-            mark("two workers beside one", None, 1.05, level="aim", note="uvhttp has one worker")]
+            *worker_marks(workers or {})]
 
 
 def rows(marks):

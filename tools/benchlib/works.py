@@ -111,9 +111,10 @@ class Encoded(Work):
     fields = (("Accept-Encoding", "gzip"),)
     file_name = None
 
-    def __init__(self, name, title, size):
-        super().__init__(name, title, size)
+    def __init__(self, name, title, size, floor_file=False):
+        super().__init__(name, title, size, floor_file=floor_file)
         self.kind, self.file_name = "encoded", f"encoded/{name}.txt"
+        self.encoded_name = f"{self.file_name}.gz"
 
     @functools.cached_property
     def body(self):
@@ -130,7 +131,7 @@ class Encoded(Work):
         (folder / "encoded").mkdir(exist_ok=True)
         body = self.body
         (folder / self.file_name).write_bytes(body)
-        encoded = folder / f"{self.file_name}.gz"
+        encoded = folder / self.encoded_name
         encoded.write_bytes(gzip.compress(body, 9, mtime=0))
         written = (folder / self.file_name).stat().st_mtime_ns
         os.utime(encoded, ns=(written, written))  # an older one would not count
@@ -142,9 +143,10 @@ class Mix(Work):
     SIZES = [300, 1_000, 2_500, 5_000, 10_000, 20_000, 50_000, 150_000]
     SHARES = [10, 18, 20, 20, 14, 10, 6, 2]  # of the files, in percent
     DRAWS = 20_000
+    folder = "mix"
 
     def __init__(self, name, title, files):
-        super().__init__(name, title, self.SIZES[0])
+        super().__init__(name, title, self.SIZES[0], floor_file=True)
         self.kind, self.files = "mix", files
         chance = random.Random(2)
         bounds = list(itertools.accumulate(self.SHARES))
@@ -157,14 +159,14 @@ class Mix(Work):
         return max(self.SIZES) + 1024
 
     def name_of(self, number):
-        return f"mix/{number:04}.txt"
+        return f"{self.folder}/{number:04}.txt"
 
     @property
     def file_name(self):
         return self.name_of(self.draws[0])
 
     def write_files(self, folder):
-        (folder / "mix").mkdir(exist_ok=True)
+        (folder / self.folder).mkdir(exist_ok=True)
         for number, size in enumerate(self.sizes):
             (folder / self.name_of(number)).write_bytes(content(size))
 
@@ -202,7 +204,7 @@ HTTP = [
     Work("file-10k", "10 KB file", 10 * 1024, floor_file=True),
     Work("file-100k", "100 KB file", 100 * 1024, floor_file=True),
     Work("file-10m", "10 MB file", 10 * 1024 * 1024, floor_file=True),
-    Encoded("encoded", "100 KB file, its gzip lies beside it", 100 * 1024),
+    Encoded("encoded", "100 KB file, its gzip lies beside it", 100 * 1024, floor_file=True),
     Encoded("encoded-10k", "10 KB text, its gzip lies beside it", 10 * 1024),
     Mix("mix", "2,000 files by Zipf's law", 2000),
     Echo("post-1k", "POST echo, 1 KB", 1024),
