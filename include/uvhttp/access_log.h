@@ -66,7 +66,7 @@ typedef struct uvhttp_access_facts {
     uvhttp_outcome_t outcome;
 } uvhttp_access_facts_t;
 
-/* Opens a log. 0 and the log in `*log`, or with `*log` NULL: UVHTTP_EINVAL (no path; a format that does not exist; a pattern
+/* Opens a log. 0 and the log in `*log`, or with `*log` NULL: UVHTTP_EINVAL (no config or path; a format that does not exist; a pattern
  * with an unknown name, an open brace, more than 64 parts or 2,048 bytes of text; a buffer_size out of range), UVHTTP_ENOMEM, libuv's for
  * opening (UV_EACCES, UV_ENOENT, ...). Any thread. */
 UVHTTP_EXPORT int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_config_t *config);

@@ -75,7 +75,7 @@ typedef struct uvhttp_config {
 UVHTTP_EXPORT uvhttp_config_t *uvhttp_config_new(void);
 UVHTTP_EXPORT void uvhttp_config_free(uvhttp_config_t *config);
 
-/* 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes ("max_connections is 0; allowed are 1 to
+/* 0, UVHTTP_EINVAL (no config), or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes ("max_connections is 0; allowed are 1 to
  * 10000000 connections"). Any thread. */
 UVHTTP_EXPORT int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size);
 

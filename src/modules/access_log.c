@@ -71,9 +71,11 @@ static int compile(struct uvh_access_format *format, const uvhttp_access_log_con
 
 int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_config_t *config)
 {
+    *log = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     size_t size = config->buffer_size != 0 ? config->buffer_size : DEFAULT_BUFFER_SIZE;
-    *log = NULL;
     if (config->path == NULL || config->path[0] == '\0' || size < LEAST_BUFFER_SIZE ||
         size > MOST_BUFFER_SIZE)
         return UVHTTP_EINVAL;

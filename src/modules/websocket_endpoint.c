@@ -150,6 +150,8 @@ int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *mess
 {
     uvhttp_websocket_options_t complete;
     char unread[1];
+    if (options == NULL)
+        return UVHTTP_EINVAL;
     if (message == NULL) {
         message = unread;
         size = sizeof(unread);

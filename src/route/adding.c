@@ -159,6 +159,8 @@ static int check_route(const uvhttp_route_t *given)
         return UVHTTP_EINVAL;
     if (given->upgrade != NULL && !is_protocol(given->upgrade))
         return UVHTTP_EINVAL;
+    if ((given->flags & ~(unsigned)(UVHTTP_ROUTE_STREAM | UVHTTP_ROUTE_BLOCKING)) != 0)
+        return UVHTTP_EINVAL;
     bool blocks = (given->flags & UVHTTP_ROUTE_BLOCKING) != 0;
     if (blocks && ((given->flags & UVHTTP_ROUTE_STREAM) != 0 || given->upgrade != NULL))
         return UVHTTP_EINVAL;

@@ -61,6 +61,8 @@ size_t *uvh_config_field(uvhttp_config_t *config, const char *name, const uvhttp
 
 int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size)
 {
+    if (config == NULL)
+        return UVHTTP_EINVAL;
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++) {
         const uvhttp_limit_t *row = &limits[i];
         size_t value = *value_of((uvhttp_config_t *)(uintptr_t)config, i);

@@ -74,6 +74,9 @@ static void faulty_configurations_are_refused(void **state)
 {
     (void)state;
     uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_t *log;
+    assert_int_equal(uvhttp_access_log_open(&log, NULL), UVHTTP_EINVAL);
+    assert_null(log);
     config.path = NULL;
     assert_refused(config);
     config.path = "";
@@ -89,7 +92,6 @@ static void faulty_configurations_are_refused(void **state)
     assert_refused(config);
     config.buffer_size = ((size_t)1 << 30) + 1;
     assert_refused(config);
-    uvhttp_access_log_t *log;
     config = usual();
     config.path = "/nonexistent/log";
     assert_true(uvhttp_access_log_open(&log, &config) < 0);

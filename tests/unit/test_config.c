@@ -52,6 +52,12 @@ static void the_defaults_are_those_of_the_table_and_valid(void **state)
     uvhttp_config_free(NULL);
 }
 
+static void no_config_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(uvhttp_config_check(NULL, NULL, 0), UVHTTP_EINVAL);
+}
+
 static void assert_refused(uvhttp_config_t *config, const struct limit *limit, unsigned long long value)
 {
     char message[256], expected[256];
@@ -374,6 +380,7 @@ static void the_page_about_limits_says_what_the_table_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_config_is_refused),
         cmocka_unit_test(the_defaults_are_those_of_the_table_and_valid),
         cmocka_unit_test(every_value_beyond_its_range_is_refused_by_name),
         cmocka_unit_test(a_buffer_holds_two_heads_and_two_trailer_sections),

@@ -446,6 +446,9 @@ static void wrong_arguments_are_refused(void **state)
     uvhttp_route_t route = {.method = "GET", .pattern = "/a", .handler = NULL};
     assert_int_equal(uvhttp_router_add(router, &route), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_add(router, NULL), UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_router_add(router, &(uvhttp_route_t){.pattern = "/a", .handler = handler, .flags = 4}),
+        UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_add_route(router, NULL, handler), UVHTTP_EINVAL);
     assert_int_equal(add("", "/a"), UVHTTP_EINVAL);
     assert_int_equal(add("G ET", "/a"), UVHTTP_EINVAL);

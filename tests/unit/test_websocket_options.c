@@ -89,6 +89,7 @@ static void exactly_one_takes_what_comes(void **state)
 {
     (void)state;
     char text[256] = "";
+    assert_int_equal(uvhttp_websocket_check(NULL, text, sizeof(text)), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_websocket_check(&(uvhttp_websocket_options_t){0}, text, sizeof(text)),
                      UVHTTP_EINVAL);
     assert_string_equal(text, "one of events.message and events.piece has to be set, and not both");
