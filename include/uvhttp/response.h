@@ -202,6 +202,11 @@ UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *respon
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response,
                                                           const char *name);
 
+/* Whether a field that is a list has a token, given in small letters ("Cache-Control", "no-transform"), in whatever case and in any of its lines, set or prepared: several lines are one list
+ * (RFC 9110 section 5.3). False where a name is NULL. */
+UVHTTP_EXPORT bool uvhttp_response_header_lists(const uvhttp_response_t *response, const char *name,
+                                                const char *token);
+
 /* Takes away every field of that name that was set or added; prepared ones stay. Does nothing once the response was sent. */
 UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name);
 

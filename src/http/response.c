@@ -252,6 +252,28 @@ uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, c
     return (uvhttp_slice_t){NULL, 0};
 }
 
+bool uvhttp_response_header_lists(const uvhttp_response_t *response, const char *name, const char *token)
+{
+    if (name == NULL || token == NULL)
+        return false;
+    for (uint16_t i = 0; i < response->headers.count; i++) {
+        const struct uvh_header *field = &response->headers.items[i];
+        if (uvh_field_name_equal(field->name, text_slice(name)) &&
+            uvh_field_list_has(field->value, text_slice(token)))
+            return true;
+    }
+    if (response->prepared == NULL || response->prepared->lines.length == 0)
+        return false;
+    uvhttp_slice_t rest = {response->prepared->lines.data, response->prepared->lines.length};
+    struct uvh_header field;
+    while (next_prepared(&rest, &field)) {
+        if (uvh_field_name_equal(field.name, text_slice(name)) &&
+            uvh_field_list_has(field.value, text_slice(token)))
+            return true;
+    }
+    return false;
+}
+
 int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name, const char *value)
 {
     if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)

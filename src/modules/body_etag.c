@@ -33,7 +33,7 @@ static bool is_tagged(uvhttp_request_t *request, const uvhttp_response_t *respon
         return false;
     if (uvhttp_response_header_slice(response, "ETag").base != NULL)
         return false;
-    return !uvh_field_list_has(uvhttp_response_header_slice(response, "Cache-Control"), slice_of("no-store"));
+    return !uvhttp_response_header_lists(response, "Cache-Control", "no-store");
 }
 
 static void write_tag(uvhttp_slice_t body, char tag[TAG_SIZE])

@@ -80,8 +80,8 @@ static bool is_fixed(const uvhttp_response_t *response)
         if (has(response, names[i]))
             return true;
     }
-    uvhttp_slice_t control = uvhttp_response_header_slice(response, "Cache-Control");
-    return uvh_field_list_has(control, slice_of("no-transform")) || has_prepared(response, "ETag");
+    return uvhttp_response_header_lists(response, "Cache-Control", "no-transform") ||
+           has_prepared(response, "ETag");
 }
 
 static bool is_wanted_type(const struct uvhttp_compress *compress, uvhttp_slice_t type)

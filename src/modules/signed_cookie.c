@@ -199,7 +199,9 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response, const uvhttp_
         return UVHTTP_EINVAL;
     const char *value = cookie->value != NULL ? cookie->value : "";
     int64_t expires = cookie->expires > 0 ? cookie->expires : 0;
-    if (cookie->max_age > 0)
+    if (cookie->max_age < 0)
+        expires = 1; /* what is sent to be deleted has run out, whoever keeps it */
+    else if (cookie->max_age > 0)
         expires = cookie->max_age < INT64_MAX - now_seconds() ? now_seconds() + cookie->max_age : 0;
     int err = uvhttp_cookie_sign(signer, cookie->name, (uvhttp_slice_t){value, strlen(value)}, expires, text,
                                  sizeof(text), &length);

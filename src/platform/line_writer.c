@@ -146,6 +146,13 @@ static void begin_line_again(struct uvh_line_writer *writer)
         writer->done--;
 }
 
+static bool is_same_file(int one, int other)
+{
+    struct stat first, second;
+    return fstat(one, &first) == 0 && fstat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
 static void reopen_if_asked(struct uvh_line_writer *writer)
 {
     pthread_mutex_lock(&writer->lock);
@@ -162,10 +169,12 @@ static void reopen_if_asked(struct uvh_line_writer *writer)
                writer->path, uvhttp_strerror(err));
         return;
     }
+    /* A pipe, standard output, or a file that nobody has moved: the line goes on where it was. */
+    if (!is_same_file(writer->descriptor, descriptor))
+        begin_line_again(writer);
     close(writer->descriptor);
     writer->descriptor = descriptor;
     writer->regular = regular;
-    begin_line_again(writer);
 }
 
 static bool is_stopping(struct uvh_line_writer *writer)

@@ -70,6 +70,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     uint16_t status_before = response->status;
     struct uvh_header_list headers_before = response->headers;
     const uvhttp_prepared_t *prepared_before = response->prepared;
+    uvhttp_slice_t type_before = response->content_type;
     if (status != 0)
         response->status = (uint16_t)status;
     response->content_type = type;
@@ -97,6 +98,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
         response->status = status_before;
         response->headers = headers_before; /* those who asked will see the next one */
         response->prepared = prepared_before;
+        response->content_type = type_before; /* what was given is the caller's again */
         uvh_response_release_body(response);
     }
     uvh_exchange_let_go(exchange);

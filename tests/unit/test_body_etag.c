@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -54,7 +55,10 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
         uvhttp_response_use_prepared(response, prepared);
     else if (strcmp(how, "no-store") == 0)
         uvhttp_response_set_header(response, "Cache-Control", "private, No-Store");
-    else if (strcmp(how, "fields") == 0) {
+    else if (strcmp(how, "no-store-later") == 0) {
+        uvhttp_response_set_header(response, "Cache-Control", "private");
+        uvhttp_response_add_header(response, "Cache-Control", "max-age=0, no-store");
+    } else if (strcmp(how, "fields") == 0) {
         uvhttp_response_set_header(response, "Cache-Control", "max-age=60");
         uvhttp_response_set_header(response, "Vary", "Accept");
         uvhttp_response_set_header(response, "Content-Language", "en");
@@ -64,7 +68,10 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
     else if (strcmp(how, "again") == 0) {
         uvhttp_response_set_header(response, "X-Other", "kept");
         uvhttp_response_limit_body(response, 5);
-        assert_int_equal(uvhttp_response_send_text(response, 200, "longer"), UVHTTP_ETOOLARGE);
+        char *type = strdup("text/x-lent");
+        assert_int_equal(uvhttp_response_send(response, 200, type, "longer", 6), UVHTTP_ETOOLARGE);
+        free(type);
+        assert_null(uvhttp_response_header(response, "Content-Type"));
     } else if (strcmp(how, "empty") == 0)
         return uvhttp_response_send(response, 200, NULL, NULL, 0);
     else if (strcmp(how, "large") == 0)
@@ -207,16 +214,17 @@ static void others_are_left_as_they_are(void **state)
         int status;
         const char *tag;
     } cases[] = {
-        {"GET",  "/?how=own",      200, "W/\"mine\""  },
-        {"GET",  "/?how=prepared", 200, "\"prepared\""},
-        {"GET",  "/?how=no-store", 200, NULL          },
-        {"GET",  "/?how=created",  201, NULL          },
-        {"GET",  "/?how=large",    200, NULL          },
-        {"GET",  "/?how=file",     200, NULL          },
-        {"GET",  "/?how=pieces",   200, NULL          },
-        {"HEAD", "/?how=empty",    200, NULL          },
-        {"POST", "/",              200, NULL          },
-        {"GET",  "/nowhere",       404, NULL          },
+        {"GET",  "/?how=own",            200, "W/\"mine\""  },
+        {"GET",  "/?how=prepared",       200, "\"prepared\""},
+        {"GET",  "/?how=no-store",       200, NULL          },
+        {"GET",  "/?how=no-store-later", 200, NULL          },
+        {"GET",  "/?how=created",        201, NULL          },
+        {"GET",  "/?how=large",          200, NULL          },
+        {"GET",  "/?how=file",           200, NULL          },
+        {"GET",  "/?how=pieces",         200, NULL          },
+        {"HEAD", "/?how=empty",          200, NULL          },
+        {"POST", "/",                    200, NULL          },
+        {"GET",  "/nowhere",             404, NULL          },
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         assert_int_equal(ask(cases[i].method, cases[i].target, "If-None-Match: *\r\n"), cases[i].status);

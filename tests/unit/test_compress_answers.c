@@ -153,6 +153,10 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
         return err;
     if (strcmp(how, "prepared") == 0)
         uvhttp_response_use_prepared(response, prepared);
+    if (strcmp(how, "untouched") == 0) {
+        uvhttp_response_set_header(response, "Cache-Control", "private");
+        uvhttp_response_add_header(response, "Cache-Control", "max-age=5, No-Transform");
+    }
     if (strcmp(how, "pieces") == 0)
         return in_pieces(request, response, PIECES * PIECE, PIECE, UVHTTP_LENGTH_UNKNOWN);
     if (strcmp(how, "known") == 0)
@@ -401,6 +405,7 @@ static void what_is_left_as_it_is(void **state)
         {"/once?size=1048577",                                 NULL             }, /* too large for the loop */
         {"/once?type=image/png",                               NULL             },
         {"/once?type=application/zip",                         NULL             },
+        {"/untouched",                                         NULL             },
         {"/once?Content-Encoding=x",                           NULL             },
         {"/once?Accept-Ranges=bytes",                          NULL             },
         {"/once?Repr-Digest=x",                                NULL             },

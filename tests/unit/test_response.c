@@ -310,7 +310,16 @@ static void fields_are_found_among_prepared_ones_too(void **state)
     assert_header_slice(NULL, NULL);
     assert_int_equal(uvhttp_response_set_header(&response, "X-A", "set"), 0);
     assert_header_slice("x-a", "set");
+    assert_int_equal(uvhttp_response_add_header(&response, "X-A", "y, Tok"), 0);
+    assert_true(uvhttp_response_header_lists(&response, "x-a", "set"));
+    assert_true(uvhttp_response_header_lists(&response, "x-a", "tok"));
+    assert_true(uvhttp_response_header_lists(&response, "x-a", "a: b"));
+    assert_false(uvhttp_response_header_lists(&response, "x-a", "to"));
+    assert_false(uvhttp_response_header_lists(&response, "x-b", "tok"));
+    assert_false(uvhttp_response_header_lists(&response, NULL, "tok"));
+    assert_false(uvhttp_response_header_lists(&response, "x-a", NULL));
     response.prepared = NULL;
+    assert_false(uvhttp_response_header_lists(&response, "x-a", "a: b"));
     uvhttp_prepared_free(prepared);
     assert_header_slice("X-Empty", NULL);
     assert_header_slice("x-a", "set");

@@ -754,6 +754,9 @@ def test_signed_cookie(start, tmp_path):
     assert [answer.split()[1] for answer in answers] == ["303", "200", "401", "303"]
     assert answers[1].endswith("\n\nhello, ada\n") and answers[2].endswith("\n\nlog in first\n")
     assert "Max-Age=3600" in answers[0] and "Max-Age=0" in answers[3]
+    # Who keeps the cookie of the one that is deleted has nothing.
+    kept = re.search(r"Set-Cookie: (user=[^;]+)", answers[3])[1]
+    assert program.ask("/", f"Cookie: {kept}").body == b"you have been away for long: log in again\n"
 
 
 # cors, passwords, tokens, careful_site (more of what they use in test_guards.py)
