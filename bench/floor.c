@@ -287,6 +287,7 @@ static unsigned long read_options(int argc, char **argv)
     const char *text = "Hello, world\n", *what = "13";
     size_t memory_max = 8192;
     int kind = 'b', option;
+    opterr = 0;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
         case 'm':
@@ -302,6 +303,11 @@ static unsigned long read_options(int argc, char **argv)
             close_after = true;
             break;
         case '?':
+            fprintf(
+                stderr,
+                "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | --read PATH | "
+                "--memfd BYTES | --mix FOLDER] [--memory BYTES] [--gzip] [--post BYTES] [--close] [PORT]\n",
+                argv[optind - 1]);
             exit(2);
         default:
             kind = option;
