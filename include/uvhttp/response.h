@@ -282,7 +282,8 @@ UVHTTP_EXPORT void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, i
 UVHTTP_EXPORT void uvhttp_response_use_prepared(uvhttp_response_t *response,
                                                 const uvhttp_prepared_t *prepared);
 
-/* Closes the connection after this response ("Connection: close", RFC 9112 section 9.6). */
+/* Closes the connection after this response ("Connection: close", RFC 9112 section 9.6). Once its body in pieces has begun the client is
+ * not told beforehand any more, but the connection is closed all the same. */
 UVHTTP_EXPORT void uvhttp_response_close_after(uvhttp_response_t *response);
 
 /* True until a send function was called successfully or the client has gone. */

@@ -66,7 +66,8 @@ typedef struct uvhttp_route {
     uvhttp_handler_cb handler;
     void *arg;            /* handed to the handler; must outlive the server */
     size_t max_body_size; /* bytes; 0 means the server's max_body_size, see UVHTTP_ROUTE_STREAM */
-    /* Timeouts in seconds, at most 86,400; 0 means the server's of the same name (uvhttp/config.h) */
+    /* Timeouts in seconds, at most 86,400; 0 means the server's of the same name (uvhttp/config.h). That for writing also counts for a stream
+     * that the connection becomes (uvhttp/stream.h, uvhttp/websocket.h). */
     uint32_t handler_timeout;
     uint32_t body_timeout;
     uint32_t write_timeout;

@@ -276,6 +276,7 @@ static int begin_pieces(struct job *job)
 static int end_pieces(struct job *job)
 {
     struct uvhttp_response *response = &job->real->response;
+    response->close_after = job->shadow.response.close_after;
     int err = copy_list(response->arena, &response->trailers, &job->shadow.response.trailers);
     return err != 0 ? err : uvhttp_response_end(response);
 }

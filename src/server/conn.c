@@ -49,12 +49,12 @@ static struct uvh_timeout_list *timeouts_for(const struct uvh_conn *conn, enum u
 {
     const struct uvh_route *route = conn->exchange == NULL ? NULL : conn->exchange->base.match.route;
     uint32_t seconds = 0;
-    if (route != NULL && class == UVH_TIMEOUT_HANDLER)
+    if (class == UVH_TIMEOUT_WRITE)
+        seconds = conn->write_timeout;
+    else if (route != NULL && class == UVH_TIMEOUT_HANDLER)
         seconds = route->handler_timeout;
     else if (route != NULL && class == UVH_TIMEOUT_BODY)
         seconds = route->body_timeout;
-    else if (route != NULL && class == UVH_TIMEOUT_WRITE)
-        seconds = route->write_timeout;
     return seconds == 0 ? &conn->worker->timeouts[class] : uvh_worker_route_timeouts(conn->worker, seconds);
 }
 
@@ -225,11 +225,14 @@ static void settle_stream(struct uvh_conn *conn, bool progress)
 static void set_waiting(struct uvh_conn *conn, bool progress)
 {
     const struct uvhttp_response *response = &conn->exchange->base.response;
+    const struct uvhttp_request *request = &conn->exchange->base.request;
     bool heartbeat = response->heartbeat && response->state == UVH_RESPONSE_BEGUN;
+    bool paused = request->on_body != NULL && request->body_paused; /* the request is not whole yet */
     if (heartbeat)
         set_timeout(conn, UVH_TIMEOUT_HEARTBEAT, progress);
     else
-        set_timeout(conn, uvhttp_response_open(response) ? UVH_TIMEOUT_HANDLER : UVH_TIMEOUT_WAIT, false);
+        set_timeout(conn, uvhttp_response_open(response) && !paused ? UVH_TIMEOUT_HANDLER : UVH_TIMEOUT_WAIT,
+                    false);
 }
 
 void uvh_conn_settle(struct uvh_conn *conn, bool progress)

@@ -57,6 +57,8 @@ struct uvh_conn {
     struct uvh_conn_output out;
     struct uvh_connection_data *data; /* the user's; NULL until asked for */
     uint32_t requests;                /* on this connection so far */
+    uint32_t
+        write_timeout; /* seconds, of the route of the last head in `out`; 0: the server's. The exchange may be over before all is sent */
     unsigned char life;
     unsigned char rx;
     unsigned char tx;

@@ -119,6 +119,8 @@ void uvh_conn_body_read(struct uvh_exchange *base)
         return;
     if (exchange->request_complete) {
         tell_body_end(exchange);
+        if (!conn->corked)
+            uvh_conn_settle(conn, false); /* the handler's time runs now */
         return;
     }
     conn->rx = UVH_RX_BODY;

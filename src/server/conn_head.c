@@ -120,6 +120,8 @@ int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t roo
     int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
     if (err != 0)
         return err;
+    const struct uvh_route *route = exchange->base.match.route;
+    conn->write_timeout = route == NULL ? 0 : route->write_timeout;
     bool keep_alive =
         (keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) || response->body.source == UVH_BODY_STREAM;
     if (!keep_alive)

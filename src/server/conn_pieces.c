@@ -138,6 +138,8 @@ int uvh_conn_pieces_end(struct uvh_exchange *base)
         return err;
     }
     base->response.state = UVH_RESPONSE_SENT;
+    if (base->response.close_after) /* perhaps only since the head, which has not said so then */
+        conn->close_after = conn->unread = true;
     uvh_conn_tx_complete(conn);
     return 0;
 }

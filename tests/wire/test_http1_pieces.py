@@ -167,6 +167,15 @@ def test_more_than_announced_is_refused(start):
     assert server.ask("GET", "/pieces-of-length?length=10&size=10").body == raw.pattern(10)
 
 
+@pytest.mark.parametrize("path", ["/pieces-out?last", "/pieces-out?last&known", "/block/pieces?size=1000&last"])
+def test_closing_may_be_asked_for_once_the_body_has_begun(server, path):
+    with server.connect() as connection:
+        connection.send(raw.request("GET", path) + raw.request())
+        answer = connection.response()
+        assert (answer.status, answer.body) == (200, raw.pattern(1000)) and not answer.says_close()
+        connection.assert_closed()
+
+
 def test_trailers_follow_the_last_chunk(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/trailers-out"))

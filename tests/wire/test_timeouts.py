@@ -262,6 +262,44 @@ def test_a_route_has_timeouts_of_its_own(start):
         assert patient.response().status == 200
 
 
+def test_a_routes_write_timeout_counts_on_when_its_handler_has_ended_the_answer(start):
+    server = start(write_backlog=40_000_000)  # all of it waits in memory, so nobody is asked for more
+    with server.connect(receive_buffer=16384) as unread:
+        unread.send(raw.request("GET", "/pieces-briefly?size=30000000&piece=100000"))
+        eventually(lambda: server.stats()["timeouts"] == 1, "the timeout")
+        server.wait_for_connections(0)
+
+
+def test_the_time_of_a_handler_does_not_run_while_a_body_is_paused(start):
+    server = start(handler_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-digest?pause&never", "Content-Length: 6") + b"abc")
+        eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+        patiently(lambda i: None)
+        connection.assert_silent()
+        assert server.ask("GET", "/pieces-go-on").body == b"gone on"
+        connection.send(b"def")
+        assert connection.response().status == 503  # from here on it has no answer
+
+
+def test_the_time_of_a_handler_runs_when_the_end_of_a_paused_body_is_told(start):
+    server = start(handler_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-digest?pause&never", body=b"abc"))
+        eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+        patiently(lambda i: None)
+        connection.assert_silent()
+        assert server.ask("GET", "/pieces-go-on").body == b"gone on"
+        assert connection.response().status == 503
+
+
+def test_the_time_of_a_handler_runs_until_it_takes_a_body_in_pieces(start):
+    server = start(handler_timeout=1)
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/pieces-digest?late", "Content-Length: 6"))
+        assert connection.response().status == 503
+
+
 def test_a_job_that_goes_on_behind_its_timeout_is_harmless(start):
     server = start()
     with server.connect() as connection:

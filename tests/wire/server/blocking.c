@@ -81,6 +81,8 @@ static int write_pieces(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
         err = uvhttp_response_add_trailer(res, "X-End", "yes");
     if (err == 0 && uvhttp_request_query(req, "half") != NULL)
         return 0;
+    if (uvhttp_request_query(req, "last") != NULL)
+        uvhttp_response_close_after(res);
     return err != 0 ? err : uvhttp_response_end(res);
 }
 

@@ -59,6 +59,8 @@ static int write_on(uvhttp_response_t *res, void *arg)
             return err;
         source->sent += size;
     }
+    if (asks(uvhttp_response_request(res), "last"))
+        uvhttp_response_close_after(res);
     return uvhttp_response_end(res);
 }
 
@@ -236,7 +238,7 @@ static int add_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *
 {
     struct taken *taken = arg;
     if (size == 0)
-        return answer_sum(req, res, taken);
+        return asks(req, "never") ? 0 : answer_sum(req, res, taken);
     for (size_t i = 0; i < size; i++)
         taken->sum = (taken->sum ^ (unsigned char)data[i]) * 16777619u;
     taken->size += size;

@@ -187,6 +187,7 @@ static const uvhttp_route_t piece_routes[] = {
     ROUTE_WITH("GET", "/defer-briefly", defer, .handler_timeout = 1),
     ROUTE_WITH("POST", "/small-patience", digest, .body_timeout = 1),
     ROUTE_WITH("GET", "/large-briefly", large, .write_timeout = 1),
+    ROUTE_WITH("GET", "/pieces-briefly", pieces_out, .write_timeout = 1),
 };
 
 static int add_routes(uvhttp_server_t *server)
