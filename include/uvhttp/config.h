@@ -67,7 +67,7 @@ typedef struct uvhttp_config {
     void *log_arg;
     uvhttp_log_level_t log_level; /* lines above it are not even formatted; UVHTTP_LOG_INFO */
     /* The calendar clock: milliseconds since 1970-01-01 00:00 UTC, for Date, the access log and whatever compares dates; NULL: the system's. Called
-     * on the loop's thread, at least once for each response then. Timeouts and durations are the loop's own and not changed by it. */
+     * on the thread of each loop (several workers have several) and of a blocking handler that asks for it, at least once for each response then. Timeouts and durations are the loop's own and not changed by it. */
     int64_t (*clock)(void *clock_arg);
     void *clock_arg;
 } uvhttp_config_t;

@@ -84,7 +84,7 @@ UVHTTP_EXPORT uint64_t uvhttp_request_connection_id(uvhttp_request_t *request);
 
 /* ---- Time and the log ---- */
 
-/* Milliseconds since 1970-01-01 00:00 UTC by the server's clock (config->clock). */
+/* Milliseconds since 1970-01-01 00:00 UTC by the server's clock (config->clock); 0 for NULL. Any thread, if that clock allows it. */
 UVHTTP_EXPORT int64_t uvhttp_server_unix_ms(const uvhttp_server_t *server);
 
 /* Writes to the server's log (uvhttp_config_t.log), as uvhttp_response_log does where there is no response. Any thread. */

@@ -310,7 +310,7 @@ UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work
 
 /* Answers as if the handler had just returned this error: 503 for UVHTTP_ENOMEM and UVHTTP_ESTOPPED, otherwise 500, with a line in the log; a response that
  * was begun ends with its connection. For whoever answers later and cannot. Errors: UVHTTP_EINVAL (`error` is not negative, or a handler that blocks
- * calls), UVHTTP_EANSWERED, UVHTTP_EGONE; then nothing has happened. The loop's thread. */
+ * calls, or a uvhttp_send_cb, which returns its error instead), UVHTTP_EANSWERED, UVHTTP_EGONE; then nothing has happened. The loop's thread. */
 UVHTTP_EXPORT int uvhttp_response_fail(uvhttp_response_t *response, int error);
 
 /* Runs `work(arg)` on libuv's thread pool to put something away that the exchange leaves behind: files to close or to remove. Unlike defer it may be called

@@ -109,7 +109,8 @@ UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *addr
 UVHTTP_EXPORT int uvhttp_server_port(const uvhttp_server_t *server);
 
 /* Runs the loop until the server has stopped, and the threads of further workers; when it listens nowhere, until the last stream to somebody else
- * (uvhttp_stream_connect) is over. Errors: UVHTTP_EINVAL (there is nothing to run for: it has not listened, perhaps because that failed), libuv's (UV_EAGAIN: the
+ * (uvhttp_stream_connect) is over. Handles of yours on that loop do not keep it running when the server has stopped; close them before
+ * uvhttp_server_free. Errors: UVHTTP_EINVAL (there is nothing to run for: it has not listened, perhaps because that failed), libuv's (UV_EAGAIN: the
  * system allows no further thread); then, with a line in the log, everything is ended and the server has stopped. With a caller's loop run that
  * instead. */
 UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);

@@ -45,7 +45,7 @@ UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
 UVHTTP_EXPORT void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer);
 
 /* Adds a Set-Cookie field whose value is signed. cookie->value is what the server gets back, any text; it is valid as long as the browser is to keep
- * it (max_age, or else expires), or for ever when that is until the browser ends. Errors: those of uvhttp_response_set_cookie (UVHTTP_EHEADER also when
+ * it (max_age, or else expires), or for ever when that is until the browser ends. The time is that of config->clock. Errors: those of uvhttp_response_set_cookie (UVHTTP_EHEADER also when
  * it becomes larger than browsers take, about 3,000 bytes of value), UVHTTP_EINVAL (no signer or name, name or value are longer than 256 resp. 4,096 bytes). */
 UVHTTP_EXPORT int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
                                                     const uvhttp_cookie_signer_t *signer,

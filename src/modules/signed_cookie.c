@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/secret.h>
 
@@ -11,7 +12,6 @@
 #include "base/compiler.h"
 #include "codec/base64.h"
 #include "modules/option_check.h"
-#include "platform/clock.h"
 #include "platform/hmac.h"
 
 static const char purpose[] =
@@ -185,9 +185,9 @@ int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
     return 0;
 }
 
-static int64_t now_seconds(void)
+static int64_t now_seconds(const uvhttp_request_t *request)
 {
-    return uvh_clock_unix_ms() / 1000;
+    return uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000;
 }
 
 int uvhttp_response_set_signed_cookie(uvhttp_response_t *response, const uvhttp_cookie_signer_t *signer,
@@ -201,8 +201,10 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response, const uvhttp_
     int64_t expires = cookie->expires > 0 ? cookie->expires : 0;
     if (cookie->max_age < 0)
         expires = 1; /* what is sent to be deleted has run out, whoever keeps it */
-    else if (cookie->max_age > 0)
-        expires = cookie->max_age < INT64_MAX - now_seconds() ? now_seconds() + cookie->max_age : 0;
+    else if (cookie->max_age > 0) {
+        int64_t now = now_seconds(uvhttp_response_request(response));
+        expires = cookie->max_age < INT64_MAX - now ? now + cookie->max_age : 0;
+    }
     int err = uvhttp_cookie_sign(signer, cookie->name, (uvhttp_slice_t){value, strlen(value)}, expires, text,
                                  sizeof(text), &length);
     if (err != 0)
@@ -224,8 +226,8 @@ int uvhttp_request_signed_cookie(uvhttp_request_t *request, const uvhttp_cookie_
     char *out = uvhttp_request_allocate(request, size);
     if (out == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvhttp_cookie_verify(signer, name, (uvhttp_slice_t){sent, size - 1}, now_seconds(), out, size,
-                                   &length);
+    int err = uvhttp_cookie_verify(signer, name, (uvhttp_slice_t){sent, size - 1}, now_seconds(request), out,
+                                   size, &length);
     if (err == 0)
         *value = (uvhttp_slice_t){out, length};
     return err;

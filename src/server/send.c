@@ -254,7 +254,7 @@ int uvhttp_response_send_file(uvhttp_response_t *response, int status, const cha
 int uvhttp_response_fail(uvhttp_response_t *response, int error)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (error >= 0 || uvh_blocking_is(exchange))
+    if (error >= 0 || response->sending || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
     if (response->state == UVH_RESPONSE_GONE || response->state == UVH_RESPONSE_SENT)
         return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;

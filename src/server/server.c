@@ -247,6 +247,8 @@ int uvhttp_server_run(uvhttp_server_t *view)
         (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
          uvh_list_empty(&server->workers[0].listeners) && server->workers[0].connection_count == 0))
         return UVHTTP_EINVAL;
+    if (server->life == UVH_SERVER_STOPPED)
+        return 0;
     int err = server->life == UVH_SERVER_RUNNING ? uvh_workers_start(server) : 0;
     if (err != 0) {
         end_at_once(server);

@@ -17,6 +17,8 @@ void uvh_server_handle_closed(struct uvh_server *server)
     server->life = UVH_SERVER_STOPPED;
     if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopped");
+    if (server->owns_loop) /* which users' handles would keep running */
+        uv_stop(server->loop);
     /* The callback may free the server, so whether that is due already is asked first. */
     bool free_now = server->free_when_stopped && !server->owns_loop;
     if (server->on_stopped != NULL)

@@ -69,6 +69,19 @@ static void count_release(void *arg)
     ++*(int *)arg;
 }
 
+/* Refuses the answer, and lets the one that is sent instead pass; `arg` is whether it is that already. */
+static int refuse_once(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    bool *refused = arg;
+    (void)request;
+    assert_int_equal(uvhttp_response_fail(response, UVHTTP_ENOMEM), UVHTTP_EINVAL);
+    assert_true(uvhttp_response_open(response));
+    if (*refused)
+        return 0;
+    *refused = true;
+    return UVHTTP_ENOMEM;
+}
+
 /* What a getter gives for what is not there, handed on. */
 static void hand_on_null(uvhttp_request_t *request, uvhttp_response_t *response)
 {
@@ -114,6 +127,15 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         int error = strcmp(what, "later-nomem") == 0 ? 0 : 1;
         uvhttp_response_set_header(response, "X-Half", "made");
         return uvhttp_response_defer(response, nothing, fail_later, (void *)(uintptr_t)&errors[error]);
+    }
+    if (strcmp(what, "hook-nomem") == 0) {
+        int released = 0;
+        bool refused = false;
+        assert_int_equal(uvhttp_response_on_send(response, refuse_once, &refused), 0);
+        int err = uvhttp_response_send_borrowed(response, 200, NULL, "x", 1, count_release, &released);
+        assert_int_equal(err, UVHTTP_ENOMEM);
+        assert_int_equal(released, 1);
+        return uvhttp_response_fail(response, err); /* at once, while `refused` is there */
     }
     if (strcmp(what, "zero") == 0) {
         uvhttp_response_set_status(response, 410);
@@ -213,6 +235,7 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         {"GET",     "/?do=fail-number",      500, "abch", "500 Internal Server Error\n"},
         {"GET",     "/?do=later-fail",       500, "abch", "500 Internal Server Error\n"},
         {"GET",     "/?do=later-nomem",      503, "abch", "503 Service Unavailable\n"  },
+        {"GET",     "/?do=hook-nomem",       503, "abch", "503 Service Unavailable\n"  },
         {"GET",     "/?do=zero",             410, "abch", "410 Gone\n"                 },
         {"GET",     "/?do=reset",            205, "abch", ""                           },
         {"GET",     "/?do=twice",            200, "abch", "first"                      },

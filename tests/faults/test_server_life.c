@@ -206,6 +206,30 @@ static void a_handle_left_on_a_loop_of_its_own_keeps_its_memory(void **state)
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
+static void stop_server(uv_timer_t *timer)
+{
+    uvhttp_server_stop(timer->data);
+}
+
+/* A handle of the user's that is active for ever is nothing to run for. */
+static void running_ends_with_the_server_whoever_uses_its_loop(void **state)
+{
+    (void)state;
+    struct fault_heap heap;
+    uv_timer_t timer;
+    uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    assert_int_equal(uv_timer_init(uvhttp_server_loop(server), &timer), 0);
+    timer.data = server;
+    assert_int_equal(uv_timer_start(&timer, stop_server, 0, 1), 0);
+    assert_int_equal(uvhttp_server_run(server), 0);
+    assert_true(uv_is_active((uv_handle_t *)&timer));
+    assert_int_equal(uvhttp_server_run(server), 0); /* it has stopped */
+    uv_close((uv_handle_t *)&timer, NULL);
+    uvhttp_server_free(server);
+    assert_int_equal(atomic_load(&heap.live), 0);
+}
+
 static void several_servers_share_a_loop(void **state)
 {
     (void)state;
@@ -367,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_server_with_a_loop_of_its_own_is_gone_on_return),
         cmocka_unit_test(requests_on_a_loop_of_its_own_are_over_on_return),
         cmocka_unit_test(a_handle_left_on_a_loop_of_its_own_keeps_its_memory),
+        cmocka_unit_test(running_ends_with_the_server_whoever_uses_its_loop),
         cmocka_unit_test(several_servers_share_a_loop),
         cmocka_unit_test(starting_and_stopping_a_hundred_times_leaves_nothing),
         cmocka_unit_test(what_cannot_be_listened_on_is_refused_and_the_next_is_tried),

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "support/fault_heap.h"
+#include "support/stage.h"
 
 static char first_key[32];    /* the bytes 0 to 31 */
 static char second_key[1024]; /* "kkk..." */
@@ -253,6 +254,74 @@ static void out_of_memory_leaves_nothing(void **state)
     uvhttp_cookie_signer_free(NULL);
 }
 
+/* ---- on a server ---- */
+
+static int64_t now_ms;
+
+static int64_t own_clock(void *arg)
+{
+    (void)arg;
+    return now_ms;
+}
+
+static int give_cookie(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const uvhttp_cookie_t cookie = {.name = "user", .value = "ada", .max_age = 60};
+    (void)request;
+    (void)arg;
+    assert_int_equal(uvhttp_response_set_signed_cookie(response, signer, &cookie), 0);
+    return uvhttp_response_send_status(response, 204);
+}
+
+static int know_cookie(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    uvhttp_slice_t user;
+    (void)arg;
+    int err = uvhttp_request_signed_cookie(request, signer, "user", &user);
+    return uvhttp_response_send_status(response, err == 0 ? 200 : err == UVHTTP_EEXPIRED ? 401 : 500);
+}
+
+static void the_servers_clock_says_when_a_cookie_expires(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t later_ms;
+        int status;
+    } cases[] = {
+        {0,     200},
+        {59999, 200},
+        {60000, 401},
+    };
+    struct stage stage;
+    struct raw_client client;
+    struct raw_answer answer;
+    size_t offset = 0;
+    char field[256], asked[320];
+    stage_begin(&stage);
+    stage.config->clock = own_clock;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/give", give_cookie, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/know", know_cookie, NULL), 0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    int64_t given_ms = now_ms = 784111777000; /* in 1994 */
+    raw_client_send_text(&client, "GET /give HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_true(raw_answer_field(&answer, "Set-Cookie", field, sizeof(field)));
+    snprintf(asked, sizeof(asked), "GET /know HTTP/1.1\r\nHost: h\r\nCookie: %.*s\r\n\r\n",
+             (int)strcspn(field, ";"), field);
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        now_ms = given_ms + cases[i].later_ms;
+        raw_client_send_text(&client, asked);
+        assert_int_equal(stage_drive_answers(&stage, &client, 1000, i + 2), i + 2);
+        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(answer.status, cases[i].status);
+    }
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
 static void a_build_without_openssl_says_so(void **state)
 {
     (void)state;
@@ -275,6 +344,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(out_of_memory_leaves_nothing),
+        cmocka_unit_test(the_servers_clock_says_when_a_cookie_expires),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(a_build_without_openssl_says_so)};
     if (!UVHTTP_TESTS_HTTPS)
