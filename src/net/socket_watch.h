@@ -19,6 +19,7 @@ enum {
     UVH_WANT_READ = 1,
     UVH_WANT_WRITE = 2,
     UVH_WANT_BOTH = 3,
+    UVH_READY_UNWANTED = 4, /* of what happened, nothing is watched now */
 };
 
 struct uvh_socket_watch {
@@ -26,10 +27,15 @@ struct uvh_socket_watch {
     int socket;
     unsigned char interest; /* UVH_WANT_* */
     unsigned char told;     /* times it could be read since the interest is this; or UVH_TOLD_* */
-    bool peer_ended;        /* was told with the last event */
+    bool peer_ended : 1;    /* was told with the last event */
+    bool missed : 1;        /* told of by edges of both: it could be read when that was not wanted */
+    bool had_room : 1;      /* the same: it could be written, and to be told so again has to be asked for */
 };
 
 enum {
+    UVH_TOLD_TURNING =
+        252, /* by edges up to now; by level until it can be written or read, then of both by edges */
+    UVH_TOLD_OF_BOTH = 253, /* by edges, when it can be read or written, whatever is wanted */
     UVH_TOLD_BY_EDGES = 254,
     UVH_TOLD_BY_LEVEL = 255, /* for good: edges are of no use here, or not to be had */
 };
@@ -59,7 +65,7 @@ static inline void uvh_socket_watch_has_read(struct uvh_socket_watch *watch, boo
 /* Somebody else's callback is to be told from the next uvh_socket_watch_want on, whatever that wants. */
 void uvh_socket_watch_forget(struct uvh_socket_watch *watch);
 
-/* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket. When `status` is not 0 nothing
+/* What the arguments of a uv_poll_cb mean; NOTHING stands for an error that waits on the socket, UNWANTED for nothing to do. When `status` is not 0 nothing
  * is watched any more until uvh_socket_watch_want is called. */
 unsigned uvh_socket_watch_ready(struct uvh_socket_watch *watch, int status, int events);
 

@@ -28,6 +28,11 @@ int uvh_edges_begin(int set, int socket)
     return is_tcp(socket) ? change(set, socket, EPOLLET) : -EPROTONOSUPPORT;
 }
 
+int uvh_edges_both(int set, int socket)
+{
+    return change(set, socket, EPOLLOUT | EPOLLET);
+}
+
 int uvh_edges_end(int set, int socket)
 {
     return change(set, socket, 0);
@@ -46,6 +51,11 @@ int uvh_edges_begin(int set, int socket)
     (void)set;
     (void)socket;
     return -ENOSYS;
+}
+
+int uvh_edges_both(int set, int socket)
+{
+    return uvh_edges_begin(set, socket);
 }
 
 int uvh_edges_end(int set, int socket)

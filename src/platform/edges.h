@@ -13,6 +13,9 @@
  * Of TCP alone it is true that fewer bytes than there was room for are all there were, but for urgent data. */
 int uvh_edges_begin(int set, int socket);
 
+/* Has a socket that uvh_edges_begin was right for told of by edges when it can be written, too. What is so now is told once more. 0 or a negative errno. */
+int uvh_edges_both(int set, int socket);
+
 /* By level again: what is there now is told once more. 0, or a negative errno with nothing changed. */
 int uvh_edges_end(int set, int socket);
 

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,12 +25,14 @@ enum {
     BURST = 400,     /* at once, more than the server reads at once */
     BUFFER = 4096,   /* that it reads into */
     LARGE = 4000000, /* more than the sockets hold */
+    LITTLE = 16384,  /* of a file leaves at once, although there may be room for more */
     STEP = 1 << 20,
     MOST_WAITS = 2000,
 };
 
 #define GET       "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 #define LARGE_GET "GET /large HTTP/1.1\r\nHost: h\r\n\r\n"
+#define FILE_GET  "GET /file HTTP/1.1\r\nHost: h\r\n\r\n"
 
 static struct {
     bool refuses_edges;
@@ -37,16 +41,20 @@ static struct {
 } system_does;
 
 static size_t edges, levels; /* sockets that were changed to them */
+static size_t put_in;        /* sockets that libuv has put into its set */
 
 static struct stage stage;
 static struct raw_client client;
 static size_t answers; /* of `client` */
 static char large[LARGE];
+static int file = -1; /* as large */
 
 /* ---- the system calls ---- */
 
+__attribute__((visibility("default"))) /* libuv's calls, too */
 int epoll_ctl(int set, int operation, int descriptor, struct epoll_event *event)
 {
+    put_in += operation == EPOLL_CTL_ADD;
     if (operation == EPOLL_CTL_MOD) { /* libuv takes out and puts in again */
         bool by_edges = (event->events & EPOLLET) != 0;
         *(by_edges ? &edges : &levels) += 1;
@@ -67,6 +75,11 @@ int epoll_wait(int set, struct epoll_event *events, int most, int timeout)
     return count;
 }
 
+ssize_t sendfile(int socket, int descriptor, off_t *offset, size_t count)
+{
+    return syscall(SYS_sendfile, socket, descriptor, offset, count < LITTLE ? count : LITTLE);
+}
+
 /* ---- the server ---- */
 
 static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -81,6 +94,13 @@ static int answer_much(uvhttp_request_t *request, uvhttp_response_t *response, v
     (void)request;
     (void)arg;
     return uvhttp_response_send_borrowed(response, 200, "text/plain", large, LARGE, NULL, NULL);
+}
+
+static int answer_with_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send_descriptor(response, 200, "text/plain", file, 0, LARGE, NULL, NULL);
 }
 
 static void connect_client(void)
@@ -117,6 +137,7 @@ static void begin(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "POST", "/", answer, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", answer_much, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/file", answer_with_file, NULL), 0);
     stage_listen(&stage);
     client.socket = -1;
     connect_client();
@@ -240,18 +261,132 @@ static void a_reset_behind_a_request_is_seen(void **state)
     end();
 }
 
-static void who_had_to_wait_is_told_by_edges_again(void **state)
+/* A server that has to wait for room in a socket that is told of by edges. */
+static void begin_with_little_room(void)
 {
-    (void)state;
     begin();
     stage_shrink_send_buffer(&stage, 4096);
     connect_client();
     ask_often();
     assert_int_equal(edges, 1);
+}
+
+static void ask_for_much(void)
+{
     raw_client_send_text(&client, LARGE_GET GET);
     assert_answered(2);
     ask_often();
-    assert_int_equal(edges, 2);
+}
+
+static void ask_for_file(void)
+{
+    file = memfd_create("large", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(file, LARGE), 0);
+    raw_client_send_text(&client, FILE_GET GET);
+    assert_answered(2);
+    close(file);
+}
+
+static void who_had_to_wait_stays_with_edges(void **state)
+{
+    (void)state;
+    begin_with_little_room();
+    size_t first = put_in;
+    ask_for_much();
+    assert_int_equal(put_in, first + 1); /* libuv does so to watch both */
+    ask_for_much();
+    size_t waited = edges;
+    ask_often();
+    assert_int_equal(edges, waited);
+    assert_int_equal(put_in, first + 1);
+    assert_int_equal(levels, 0);
+    end();
+}
+
+static void what_comes_while_the_server_waits_is_answered(void **state)
+{
+    (void)state;
+    begin_with_little_room();
+    for (int i = 0; i < 3; i++) {
+        raw_client_send_text(&client, LARGE_GET);
+        raw_client_step(&client, 0);
+        stage_turns(&stage, OFTEN);
+        raw_client_send_text(&client, GET);
+        raw_client_step(&client, 0);
+        stage_turns(&stage, OFTEN);
+        assert_answered(2);
+    }
+    assert_int_equal(levels, 0);
+    end();
+}
+
+static void the_end_that_comes_while_the_server_waits_is_seen(void **state)
+{
+    (void)state;
+    begin_with_little_room();
+    ask_for_much();
+    raw_client_send_text(&client, LARGE_GET);
+    raw_client_step(&client, 0);
+    stage_turns(&stage, OFTEN);
+    raw_client_end_sending(&client);
+    stage_turns(&stage, OFTEN);
+    stage_drive_to_end(&stage, &client, STEP);
+    assert_answered(1);
+    end();
+}
+
+static void a_reset_that_comes_while_the_server_waits_is_seen(void **state)
+{
+    (void)state;
+    begin_with_little_room();
+    ask_for_much();
+    raw_client_send_text(&client, LARGE_GET);
+    raw_client_step(&client, 0);
+    stage_turns(&stage, OFTEN);
+    raw_client_close(&client, true);
+    for (int i = 0; i < MOST_WAITS && uvhttp_server_stats(stage.server)->active_connections > 0; i++)
+        stage_wait(&stage);
+    assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 0);
+    end();
+}
+
+/* The system says once that there is room, and does not say it again because it was not used up. */
+static void room_that_was_left_is_used(void **state)
+{
+    (void)state;
+    begin();
+    ask_often();
+    for (int i = 0; i < 2; i++)
+        ask_for_file();
+    end();
+}
+
+static void who_has_to_wait_where_edges_are_refused_waits_by_level(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 2; before++) {
+        begin_with_little_room();
+        if (before > 0)
+            ask_for_much();
+        system_does.refuses_edges = true;
+        ask_for_file();
+        ask_often();
+        size_t tried = edges;
+        ask_for_file();
+        assert_int_equal(edges, tried);
+        end();
+    }
+}
+
+static void who_sends_much_after_it_had_to_wait_goes_back_to_levels(void **state)
+{
+    (void)state;
+    begin_with_little_room();
+    ask_for_much();
+    size_t last = edges;
+    ask_at_once();
+    ask_for_much();
+    assert_int_equal(edges, last);
     end();
 }
 
@@ -326,7 +461,13 @@ int main(void)
         cmocka_unit_test(a_body_of_many_readings_is_taken),
         cmocka_unit_test(the_end_behind_a_request_is_seen),
         cmocka_unit_test(a_reset_behind_a_request_is_seen),
-        cmocka_unit_test(who_had_to_wait_is_told_by_edges_again),
+        cmocka_unit_test(who_had_to_wait_stays_with_edges),
+        cmocka_unit_test(what_comes_while_the_server_waits_is_answered),
+        cmocka_unit_test(the_end_that_comes_while_the_server_waits_is_seen),
+        cmocka_unit_test(a_reset_that_comes_while_the_server_waits_is_seen),
+        cmocka_unit_test(room_that_was_left_is_used),
+        cmocka_unit_test(who_has_to_wait_where_edges_are_refused_waits_by_level),
+        cmocka_unit_test(who_sends_much_after_it_had_to_wait_goes_back_to_levels),
         cmocka_unit_test(a_refused_request_is_followed_to_its_end),
         cmocka_unit_test(without_edges_everything_is_answered_as_well),
         cmocka_unit_test(only_loops_of_the_servers_own_have_edges),
