@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that no file of src and app has more than 500 lines and no function more than 60.
+"""Checks that no file of src and app has more than 800 lines and no function more than 60.
 
 Long files and functions are where readers get lost. An exception needs a line with its reason in tools/size_exceptions.txt; one
 that is no longer needed is a violation too.
@@ -9,7 +9,7 @@ import re
 
 import csource
 
-FILE_LINES = 500
+FILE_LINES = 800
 FUNCTION_LINES = 60
 
 

@@ -97,7 +97,7 @@ struct uvhttp_response {
     const atomic_bool *gone;      /* of a handler on another thread: set when nothing can be sent any more */
     struct uvhttp_stream *stream; /* of an upgrade */
     struct uvh_pull *pull;        /* server/send_pieces.c; NULL unless the body is pulled */
-    struct uvh_pace *pace;        /* server/pace.h; NULL unless the rate is limited */
+    struct uvh_pace *pace;        /* conn/pace.h; NULL unless the rate is limited */
     uvhttp_read_error_cb on_read_error;
     void *read_error_arg;
 };

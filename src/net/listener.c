@@ -11,14 +11,14 @@ enum { ACCEPTS_PER_TURN = 64 }; /* so that a flood of connections does not starv
 static void pause_accepting(struct uvh_listener *listener, int code)
 {
     listener->paused = true;
-    uv_poll_stop(&listener->watch.poll);
+    uv_poll_stop(&listener->poll);
     listener->on_pause(listener, code);
 }
 
 static void accept_some(struct uvh_listener *listener, int count)
 {
     for (int i = 0; i < count; i++) {
-        int socket = uvh_socket_accept(listener->watch.socket);
+        int socket = uvh_socket_accept(listener->socket);
         if (socket == -EAGAIN)
             return;
         if (socket < 0) {
@@ -31,7 +31,7 @@ static void accept_some(struct uvh_listener *listener, int count)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-    struct uvh_listener *listener = UVH_CONTAINER_OF(poll, struct uvh_listener, watch.poll);
+    struct uvh_listener *listener = UVH_CONTAINER_OF(poll, struct uvh_listener, poll);
     (void)events;
     if (status < 0)
         pause_accepting(listener, status);
@@ -41,12 +41,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket)
 {
-    int err = uvh_socket_watch_init(&listener->watch, loop, socket, false);
+    int err = uv_poll_init(loop, &listener->poll, socket);
     if (err != 0)
         return err;
+    listener->socket = socket;
     listener->paused = false;
     /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start checks. */
-    return uv_poll_start(&listener->watch.poll, UV_READABLE, on_poll);
+    return uv_poll_start(&listener->poll, UV_READABLE, on_poll);
 }
 
 void uvh_listener_resume(struct uvh_listener *listener)
@@ -54,7 +55,7 @@ void uvh_listener_resume(struct uvh_listener *listener)
     if (!listener->paused)
         return;
     listener->paused = false;
-    uv_poll_start(&listener->watch.poll, UV_READABLE, on_poll);
+    uv_poll_start(&listener->poll, UV_READABLE, on_poll);
 }
 
 void uvh_listener_drain_queue(struct uvh_listener *listener)
@@ -65,5 +66,8 @@ void uvh_listener_drain_queue(struct uvh_listener *listener)
 
 void uvh_listener_close(struct uvh_listener *listener, uv_close_cb closed)
 {
-    uvh_socket_watch_close(&listener->watch, closed);
+    uv_close((uv_handle_t *)&listener->poll,
+             closed); /* stops watching now, so the descriptor may be closed */
+    uvh_socket_close(listener->socket);
+    listener->socket = -1;
 }

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
+#include <uv.h>
+
 #include "base/list.h"
-#include "net/socket_watch.h"
 
 struct uvh_listener;
 
@@ -17,13 +18,13 @@ typedef void (*uvh_listener_accept_cb)(struct uvh_listener *listener, int socket
 typedef void (*uvh_listener_pause_cb)(struct uvh_listener *listener, int code);
 
 struct uvh_listener {
-    struct uvh_socket_watch watch;
+    uv_poll_t poll;
+    int socket;
     struct uvh_list link; /* the owner's list */
     void *owner;
     uvh_listener_accept_cb on_accept;
     uvh_listener_pause_cb on_pause;
     bool paused;
-    int tag; /* the owner's */
 };
 
 /* Starts accepting on a socket that listens, which is closed with the listener. 0, or libuv's code and the socket stays the caller's. Owner,

@@ -16,6 +16,15 @@ struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t 
     return first != NULL && first->deadline <= now ? first : NULL;
 }
 
+void uvh_timeout_lengths_add(struct uvh_timeout_lengths *lengths, uint64_t length_ms)
+{
+    for (size_t i = 0; i < lengths->count; i++) {
+        if (lengths->lists[i].length_ms == length_ms)
+            return;
+    }
+    uvh_timeout_list_init(&lengths->lists[lengths->count++], length_ms);
+}
+
 /* Step i is length i + 1 up to 16; behind that, (9 .. 16) << shift for each shift from 1 on. */
 size_t uvh_timeout_step(uint32_t length_ms)
 {

@@ -22,6 +22,25 @@ struct uvh_timeout_list {
 
 #define UVH_TIMEOUT_NEVER UINT64_MAX
 
+/* Lists of a few lengths that are known beforehand. */
+struct uvh_timeout_lengths {
+    struct uvh_timeout_list *lists;
+    size_t count;
+};
+
+/* The list of a length that is among them. */
+static inline struct uvh_timeout_list *uvh_timeout_lengths_find(const struct uvh_timeout_lengths *lengths,
+                                                                uint64_t length_ms)
+{
+    struct uvh_timeout_list *list = lengths->lists; /* few: mostly one or two */
+    while (list->length_ms != length_ms)
+        list++;
+    return list;
+}
+
+/* Adds a list unless there is one of that length; there is memory for it. */
+void uvh_timeout_lengths_add(struct uvh_timeout_lengths *lengths, uint64_t length_ms);
+
 static inline void uvh_timeout_list_init(struct uvh_timeout_list *list, uint64_t length_ms)
 {
     uvh_list_init(&list->members);

@@ -15,6 +15,8 @@
 #include "base/compiler.h"
 
 #if defined(__linux__)
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #endif
@@ -63,6 +65,10 @@ static int set_option(int socket, int level, int option, int value)
 
 int uvh_socket_new(int family)
 {
+#if defined(__linux__)
+    int made = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return made >= 0 ? made : -errno;
+#else
     int made = socket(family, SOCK_STREAM, 0);
     if (made < 0)
         return -errno;
@@ -71,6 +77,7 @@ int uvh_socket_new(int family)
         return made;
     uvh_socket_close(made);
     return err;
+#endif
 }
 
 /* The probes: a client whose machine has gone says nothing; while a handler waits, nothing else would find out. */
@@ -136,40 +143,15 @@ int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socke
     return listener;
 }
 
-int uvh_socket_prefer_core(int listener, int core)
-{
-#if defined(SO_INCOMING_CPU)
-    return set_option(listener, SOL_SOCKET, SO_INCOMING_CPU, core);
-#else
-    (void)listener;
-    (void)core;
-    return -ENOTSUP;
-#endif
-}
-
-int uvh_socket_core(int socket)
-{
-#if defined(SO_INCOMING_CPU)
-    int core;
-    socklen_t size = sizeof(core);
-    return getsockopt(socket, SOL_SOCKET, SO_INCOMING_CPU, &core, &size) == 0 ? core : -errno;
-#else
-    (void)socket;
-    return -ENOTSUP;
-#endif
-}
-
-size_t uvh_socket_waiting(int listener)
+size_t uvh_socket_unsent(int socket)
 {
 #if defined(__linux__)
-    struct tcp_info info = {0}; /* `unacked` of a listener is the length of its queue */
-    socklen_t size = sizeof(info);
-    if (getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_LISTEN)
-        return info.tcpi_unacked;
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? (size_t)count : 0;
 #else
-    (void)listener;
-#endif
+    (void)socket;
     return 0;
+#endif
 }
 
 int uvh_socket_port(int socket)

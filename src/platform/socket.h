@@ -33,14 +33,8 @@ enum uvh_socket_sharing {
 /* A listening socket on a numeric IPv4 or IPv6 address; port 0 takes a free one. TCP_NODELAY is set and inherited. */
 int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing);
 
-/* Has a listening socket that shares its port be chosen first for what comes in on that core; -1: on any. 0, or a negative errno (-ENOTSUP). */
-int uvh_socket_prefer_core(int listener, int core);
-
-/* The core that what a connection brought last came in on; a negative errno where that cannot be known. */
-int uvh_socket_core(int socket);
-
-/* Connections that wait to be accepted; 0 where that cannot be known. */
-size_t uvh_socket_waiting(int listener);
+/* Bytes sent that the peer has not acknowledged; 0 where that cannot be known. */
+size_t uvh_socket_unsent(int socket);
 
 /* The port a socket is bound to; 0 when it has none. */
 int uvh_socket_port(int socket);

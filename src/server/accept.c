@@ -1,18 +1,17 @@
-/* The system shares connections out by the cores they come in on, or by a hash, which for few connections is uneven, and knows nothing of how long they stay. So the worker
- * that accepts one compares its number of connections with that of one other worker, each time the next one, and hands the connection
- * over when the other has clearly fewer. */
+/* The system shares connections out by a hash, which for few connections is uneven, and knows nothing of how long they stay.
+ * So the worker that accepts one compares its number of connections with that of one other worker, each time the next one,
+ * and hands the connection over when the other has clearly fewer. */
 #include "server/accept.h"
 
 #include "base/alloc.h"
 #include "platform/socket.h"
-#include "server/conn.h"
+#include "server/protocols.h"
 #include "server/server.h"
 
 enum {
     REJECTING_MOST = 256, /* connections beyond the limit that are told so; more are just closed */
     /* A difference of one in so many is left: handing over costs as much as accepting. */
     TOLERANCE = 16,
-    TOLERANCE_STEERED = 4, /* and takes a connection from where its client is, see steering.h */
 };
 
 struct letter {
@@ -46,7 +45,7 @@ static void take(struct uvh_worker *worker, int socket)
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
-    } else if (uvh_conn_accept(worker, socket, open >= most) == 0) {
+    } else if (uvh_protocols_accept(worker, socket, open >= most) == 0) {
         return;
     }
     uvh_socket_close(socket);
@@ -56,7 +55,8 @@ static void take(struct uvh_worker *worker, int socket)
 int uvh_accept_take(struct uvh_worker *worker, int socket)
 {
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
-    int err = uvh_conn_accept(worker, socket, count_open(worker) >= worker->server->config.max_connections);
+    int err =
+        uvh_protocols_accept(worker, socket, count_open(worker) >= worker->server->config.max_connections);
     if (err == 0)
         count_accepted(worker);
     else
@@ -88,14 +88,8 @@ static size_t load_of(struct uvh_worker *worker)
     return atomic_load_explicit(&worker->load, memory_order_relaxed);
 }
 
-static bool is_clearly_more(size_t here, size_t there, size_t tolerance)
-{
-    return here > there + there / tolerance;
-}
-
-/* Who is to have the next connection. Where it is on its worker's core, what waits for the other counts as there: the clients of that core come at the same
- * time as those of this one. */
-static struct uvh_worker *choose(struct uvh_worker *worker, const struct uvh_listener *listener, int socket)
+/* Who is to have the next connection. */
+static struct uvh_worker *choose(struct uvh_worker *worker)
 {
     struct uvh_server *server = worker->server;
     if (server->worker_count == 1 || worker->draining)
@@ -105,11 +99,7 @@ static struct uvh_worker *choose(struct uvh_worker *worker, const struct uvh_lis
         worker->compared = (worker->compared + 1) % server->worker_count;
     struct uvh_worker *other = &server->workers[worker->compared];
     size_t here = load_of(worker), there = load_of(other);
-    bool more = is_clearly_more(here, there, TOLERANCE);
-    if (more && uvh_steering_fits(worker, listener, socket))
-        more = is_clearly_more(here, there, TOLERANCE_STEERED) &&
-               is_clearly_more(here, there + uvh_steering_waiting(other, listener), TOLERANCE_STEERED);
-    return more ? other : worker;
+    return here > there + there / TOLERANCE ? other : worker;
 }
 
 /* False when that is not possible: the socket stays the caller's. */
@@ -130,11 +120,9 @@ static bool hand_over(struct uvh_worker *to, int socket)
 static void on_accept(struct uvh_listener *listener, int socket)
 {
     struct uvh_worker *worker = listener->owner;
-    struct uvh_worker *chosen = choose(worker, listener, socket);
-    bool handed = chosen != worker && hand_over(chosen, socket);
+    struct uvh_worker *chosen = choose(worker);
     worker->accept_failing = false;
-    uvh_steering_judge(worker, listener, handed);
-    if (handed)
+    if (chosen != worker && hand_over(chosen, socket))
         return;
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
     take(worker, socket);
@@ -154,7 +142,7 @@ static void on_pause(struct uvh_listener *listener, int code)
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-    struct uvh_listener *listener = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_listener, watch.poll);
+    struct uvh_listener *listener = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_listener, poll);
     struct uvh_worker *worker = listener->owner;
     uvh_free(worker->server->allocator, listener);
     if (worker->index == 0)

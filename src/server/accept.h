@@ -22,7 +22,7 @@ void uvh_accept_drop(struct uvh_listener *listener);
 /* A connection that accept.c brought has been closed, or could not be taken. */
 void uvh_accept_closed(struct uvh_worker *worker);
 
-/* Takes a connection that was accepted elsewhere. 0, or an error of uvh_conn_accept, and the socket stays the caller's. */
+/* Takes a connection that was accepted elsewhere. 0, or an error of uvh_protocols_accept, and the socket stays the caller's. */
 int uvh_accept_take(struct uvh_worker *worker, int socket);
 
 #endif

@@ -10,6 +10,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "conn/conn.h"
 #include "server/send.h"
 #include "server/server.h"
 

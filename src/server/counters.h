@@ -5,23 +5,19 @@
 #include "base/counter.h"
 
 /* Each is a field of uvhttp_stats_t of the same name. */
-#define UVH_COUNTERS(X)                                                         \
-    X(active_connections)                                                       \
-    X(idle_connections) /* of these, between requests or in the event of one */ \
-    X(total_connections)                                                        \
-    X(rejected_connections)                                                     \
-    X(total_requests)                                                           \
-    X(responses_1xx)                                                            \
-    X(responses_2xx)                                                            \
-    X(responses_3xx)                                                            \
-    X(responses_4xx)                                                            \
-    X(responses_5xx)                                                            \
-    X(parse_errors)                                                             \
-    X(timeouts)                                                                 \
-    X(aborted_exchanges)                                                        \
-    X(bytes_received)                                                           \
-    X(bytes_sent)                                                               \
-    X(cache_hits)                                                               \
+#define UVH_COUNTERS(X)     \
+    X(total_connections)    \
+    X(rejected_connections) \
+    X(total_requests)       \
+    X(responses_1xx)        \
+    X(responses_2xx)        \
+    X(responses_3xx)        \
+    X(responses_4xx)        \
+    X(responses_5xx)        \
+    X(parse_errors)         \
+    X(timeouts)             \
+    X(aborted_exchanges)    \
+    X(cache_hits)           \
     X(cache_misses)
 
 struct uvh_counters {

@@ -8,9 +8,11 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "codec/method.h"
+#include "conn/pace.h"
 #include "platform/socket.h"
 #include "route/slash.h"
 #include "server/blocking.h"
+#include "server/send.h"
 #include "server/server.h"
 
 enum { MAX_ALLOW_SIZE = 65536 };
@@ -29,6 +31,8 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
     exchange->arena = arena;
     exchange->worker = worker;
     exchange->protocol = protocol;
+    uvh_timeout_init(&exchange->timeout);
+    exchange->timeout_class = UVH_EXCHANGE_TIMEOUT_NONE;
     exchange->response.arena = &exchange->arena;
     exchange->response.status = 200;
     exchange->response.body_limit = UINT64_MAX;
@@ -316,6 +320,7 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     if (exchange->finished)
         return;
     exchange->finished = true;
+    uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
         uvh_counter_add(&exchange->worker->counters.aborted_exchanges, 1);
@@ -330,6 +335,75 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
         tell_abort(response);
     uvh_response_release_body(response);
     uvh_exchange_let_go(exchange);
+}
+
+/* ---- timeouts and rates ---- */
+
+/* That of the class, unless the route has its own. */
+static struct uvh_timeout_list *timeouts_for(const struct uvh_exchange *exchange,
+                                             enum uvh_exchange_timeout timeout)
+{
+    struct uvh_worker *worker = exchange->worker;
+    const struct uvh_route *route = exchange->match.route;
+    uint32_t seconds = 0;
+    if (route != NULL && timeout == UVH_EXCHANGE_TIMEOUT_HANDLER)
+        seconds = route->handler_timeout;
+    else if (route != NULL && timeout == UVH_EXCHANGE_TIMEOUT_BODY)
+        seconds = route->body_timeout;
+    return seconds == 0 ? &worker->exchange_timeouts[timeout]
+                        : uvh_timeout_lengths_find(&worker->exchange_lengths, seconds * (uint64_t)1000);
+}
+
+void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout, bool progress)
+{
+    if (exchange->timeout_class == timeout && !progress)
+        return;
+    exchange->timeout_class = (unsigned char)timeout;
+    if (timeout == UVH_EXCHANGE_TIMEOUT_NONE)
+        uvh_timeout_cancel(&exchange->timeout);
+    else
+        uvh_timeout_arm(timeouts_for(exchange, timeout), &exchange->timeout, uv_now(exchange->worker->loop));
+}
+
+int uvh_exchange_late_status(struct uvh_exchange *exchange)
+{
+    const struct uvh_route *route = exchange->match.route;
+    uvh_server_log(exchange->worker->server, UVHTTP_LOG_WARNING, "%s: no answer within handler_timeout",
+                   uvhttp_request_path(&exchange->request));
+    return route == NULL ? 503 : (int)route->timeout_status;
+}
+
+/* A failure is none of the handler's: without memory the next one may do, and a client that has gone closes the
+ * connection. */
+void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange)
+{
+    static const char comment[] = ":\n\n";
+    (void)uvh_send_beside(exchange, (uvhttp_slice_t){comment, sizeof(comment) - 1});
+}
+
+uint64_t uvh_exchange_allowed(const struct uvh_exchange *exchange)
+{
+    struct uvh_pace *pace = exchange->response.pace;
+    return UVH_LIKELY(pace == NULL) ? UINT64_MAX : uvh_pace_allowed(pace, uv_now(exchange->worker->loop));
+}
+
+int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second, uint64_t burst)
+{
+    if (bytes_per_second == 0 || bytes_per_second > UVH_PACE_MOST) {
+        response->pace = NULL;
+        return 0;
+    }
+    /* That of a handler on another thread is the loop's once the response has begun, so it is never changed. */
+    if (response->pace != NULL && response->gone == NULL) {
+        uvh_pace_change(response->pace, bytes_per_second);
+        return 0;
+    }
+    struct uvh_pace *pace = uvh_arena_alloc(response->arena, sizeof(*pace));
+    if (pace == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_pace_init(pace, bytes_per_second, burst);
+    response->pace = pace;
+    return 0;
 }
 
 /* One job on the thread pool. Lives in the exchange's arena, and is used again, so that a body may pass through any number of jobs. */

@@ -12,6 +12,7 @@
 #include "route/router.h"
 #include "server/worker.h"
 
+struct uvh_connection_data;
 struct uvh_exchange;
 
 /* What a protocol does for its exchanges. */
@@ -45,17 +46,12 @@ struct uvh_protocol {
     void (*abandon)(struct uvh_exchange *exchange);
     /* Nobody uses the exchange any more: the protocol frees its arena and goes on with the next one. */
     void (*released)(struct uvh_exchange *exchange);
+    /* A timeout of the exchange has expired, and is not armed any more. */
+    void (*timed_out)(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout);
     /* The address of the connection's other end as text, "" when unknown. */
     void (*peer)(struct uvh_exchange *exchange, char *text);
     /* Where the connection keeps the user's data. */
     struct uvh_connection_data **(*connection_data)(struct uvh_exchange *exchange);
-};
-
-/* What a user keeps with a connection. */
-struct uvh_connection_data {
-    uint64_t id;
-    void *data;
-    void (*release)(void *data);
 };
 
 struct uvh_exchange {
@@ -68,13 +64,15 @@ struct uvh_exchange {
     const struct uvh_client *client; /* what proxies say; NULL until asked for */
     uint64_t began; /* the turn in which the head was complete (uvh_watch); 0: there never was one */
     uint64_t sent;  /* bytes of the response handed to the protocol's output */
-    struct uvh_job *spare_jobs; /* that have run: the next ones use their memory */
-    unsigned holders;           /* handlers and senders on the stack, jobs on the thread pool */
-    uint32_t next_middleware;   /* index of the one whose turn is next */
-    bool handled;               /* the middleware is through: it is the handler's */
-    bool deciding;              /* a middleware has returned without an answer: it may proceed later */
-    bool finished;              /* nothing more will be sent: goes with the last holder */
-    struct uvh_match match;     /* last: it is large, and the router sets what counts */
+    struct uvh_timeout timeout;
+    unsigned char timeout_class; /* enum uvh_exchange_timeout */
+    struct uvh_job *spare_jobs;  /* that have run: the next ones use their memory */
+    unsigned holders;            /* handlers and senders on the stack, jobs on the thread pool */
+    uint32_t next_middleware;    /* index of the one whose turn is next */
+    bool handled;                /* the middleware is through: it is the handler's */
+    bool deciding;               /* a middleware has returned without an answer: it may proceed later */
+    bool finished;               /* nothing more will be sent: goes with the last holder */
+    struct uvh_match match;      /* last: it is large, and the router sets what counts */
 };
 
 /* Prepares an exchange whose memory is zeroed up to `match`. */
@@ -123,9 +121,17 @@ static inline void uvh_exchange_let_go(struct uvh_exchange *exchange)
         uvh_exchange_unheld(exchange);
 }
 
-/* By the protocol: the connection is gone, and so are its exchanges. `data` may be NULL. */
-void uvh_exchange_release_connection_data(const uvhttp_allocator_t *allocator,
-                                          struct uvh_connection_data *data);
+/* By the protocol at the end of an event: which timeout the exchange is under. `progress` starts one of the same class anew. */
+void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout,
+                              bool progress);
+
+/* By the protocol, for timeouts. No answer came in time: logs that, and gives the status of the response. */
+int uvh_exchange_late_status(struct uvh_exchange *exchange);
+/* A stream of events has been silent. */
+void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange);
+
+/* Bytes of the body that may leave now: UINT64_MAX unless its rate is limited. */
+uint64_t uvh_exchange_allowed(const struct uvh_exchange *exchange);
 
 /* By the protocol: the response has been sent completely, or can never be (`aborted`). Releases the exchange when nobody uses it. */
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted);

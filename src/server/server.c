@@ -99,6 +99,7 @@ int uvh_server_start(struct uvh_server *server)
     struct uvh_worker *first = &server->workers[0];
     uv_timer_init(server->loop, &server->drain_timer);
     server->drain_timer.data = first->inbox.wake.data = first->tick.data = first->resume.data = server;
+    uvh_poller_set_data(&first->conns.poller, server);
     first->watch.wait.data = first->watch.after.data = server;
     server->open_handles += 1 + UVH_WORKER_HANDLES;
     uvh_socket_ignore_sigpipe();
@@ -245,7 +246,7 @@ int uvhttp_server_run(uvhttp_server_t *view)
     /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call, or which does nothing yet. */
     if (server->life == UVH_SERVER_NEW ||
         (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
-         uvh_list_empty(&server->workers[0].listeners) && server->workers[0].connection_count == 0))
+         uvh_list_empty(&server->workers[0].listeners) && server->workers[0].conns.count == 0))
         return UVHTTP_EINVAL;
     if (server->life == UVH_SERVER_STOPPED)
         return 0;

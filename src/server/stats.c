@@ -1,31 +1,32 @@
 /* What the workers have counted, added up when somebody asks. */
+#include "conn/conn.h"
 #include "server/blocking.h"
-#include "server/conn.h"
 #include "server/server.h"
 
 /* The connection whose handler asks stands in its worker's list of idle ones until its event is over, so on that thread they are looked at one by
  * one. On others, whoever is in the middle of an answer that comes at once counts as idle. */
 static size_t idle_connections(struct uvh_worker *worker)
 {
-    struct uvh_list *idle = &worker->timeouts[UVH_TIMEOUT_IDLE].members;
+    struct uvh_list *idle = &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE].members;
     size_t count = 0;
     if (atomic_load_explicit(&worker->watch.thread, memory_order_relaxed) != uvh_watch_thread())
-        return (size_t)uvh_counter_read(&worker->counters.idle_connections);
+        return (size_t)uvh_counter_read(&worker->conns.idle);
     for (struct uvh_list *link = idle->next; link != idle; link = link->next)
-        count += UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link)->exchange == NULL;
+        count += UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link)->owner == NULL;
     return count;
 }
 
 static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct uvh_watch_sum *sum)
 {
-    size_t idle = idle_connections(worker);
-    size_t before = stats->idle_connections;
 #define ADD_COUNTER(name) stats->name += uvh_counter_read(&worker->counters.name);
     UVH_COUNTERS(ADD_COUNTER)
 #undef ADD_COUNTER
-    stats->idle_connections = before + idle;
-    stats->memory += uvh_counter_read(&worker->connections.memory) +
-                     uvh_counter_read(&worker->arenas.memory) + uvh_counter_read(&worker->buffers.memory);
+    stats->active_connections += uvh_counter_read(&worker->conns.open);
+    stats->idle_connections += idle_connections(worker);
+    stats->bytes_received += uvh_counter_read(&worker->conns.bytes_received);
+    stats->bytes_sent += uvh_counter_read(&worker->conns.bytes_sent);
+    stats->memory += uvh_counter_read(&worker->conns.slab.memory) + uvh_counter_read(&worker->arenas.memory) +
+                     uvh_counter_read(&worker->conns.buffers.memory);
     uvh_watch_sum_add(sum, &worker->watch);
 }
 

@@ -2,6 +2,7 @@
 #include <uvhttp/embedding.h>
 
 #include "base/alloc.h"
+#include "conn/conn.h"
 #include "server/blocking.h"
 #include "server/exchange.h"
 #include "server/server.h"
@@ -43,16 +44,6 @@ uint64_t uvhttp_request_connection_id(uvhttp_request_t *request)
 {
     const struct uvh_connection_data *kept = data_of(request);
     return kept == NULL ? 0 : kept->id;
-}
-
-void uvh_exchange_release_connection_data(const uvhttp_allocator_t *allocator,
-                                          struct uvh_connection_data *data)
-{
-    if (data == NULL)
-        return;
-    if (data->release != NULL)
-        data->release(data->data);
-    uvh_free(allocator, data);
 }
 
 void uvhttp_server_set_data(uvhttp_server_t *server, void *data)

@@ -5,23 +5,31 @@
 
 #include "base/alloc.h"
 #include "codec/http_date.h"
+#include "conn/conn.h"
+#include "conn/stream.h"
 #include "server/accept.h"
-#include "server/conn.h"
+#include "server/exchange.h"
+#include "server/protocols.h"
 #include "server/server.h"
 #include "server/workers.h"
 
-enum {
-    TICK_MS = 250, /* how late a timeout may fire */
-    CONNECTIONS_PER_PAGE = 64,
-};
+enum { TICK_MS = 250 /* how late a timeout may fire */ };
 
-/* A timer that is set again by what it calls is due later than now, so this ends. */
-static void tell_timers(struct uvh_worker *worker, uint64_t now)
+static struct uvh_worker *worker_of(struct uvh_conn_shared *conns)
 {
-    for (size_t i = 0; i < UVH_TIMEOUT_STEPS && worker->timers != NULL; i++) {
-        struct uvh_timeout *expired;
-        while ((expired = uvh_timeout_expired(&worker->timers[i], now)) != NULL)
-            uvh_stream_time_has_come(UVH_CONTAINER_OF(expired, struct uvhttp_stream, timer));
+    return UVH_CONTAINER_OF(conns, struct uvh_worker, conns);
+}
+
+/* ---- time ---- */
+
+static void expire_exchanges(struct uvh_timeout_list *list, uint64_t now)
+{
+    struct uvh_timeout *expired;
+    while ((expired = uvh_timeout_expired(list, now)) != NULL) {
+        struct uvh_exchange *exchange = UVH_CONTAINER_OF(expired, struct uvh_exchange, timeout);
+        enum uvh_exchange_timeout timeout = (enum uvh_exchange_timeout)exchange->timeout_class;
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
+        exchange->protocol->timed_out(exchange, timeout);
     }
 }
 
@@ -30,19 +38,18 @@ static void on_tick(uv_timer_t *tick)
     struct uvh_worker *worker = UVH_CONTAINER_OF(tick, struct uvh_worker, tick);
     uint64_t now = uv_now(worker->loop);
     uvh_watch_event(&worker->watch);
-    for (size_t i = 0; i < worker->timeout_count; i++) {
-        struct uvh_timeout *expired;
-        while ((expired = uvh_timeout_expired(&worker->timeouts[i], now)) != NULL)
-            uvh_conn_timed_out(UVH_CONTAINER_OF(expired, struct uvh_conn, timeout));
-    }
-    tell_timers(worker, now);
+    uvh_shared_expire(&worker->conns, now);
+    for (size_t i = 0; i < UVH_EXCHANGE_TIMEOUT_NONE; i++)
+        expire_exchanges(&worker->exchange_timeouts[i], now);
+    for (size_t i = 0; i < worker->exchange_lengths.count; i++)
+        expire_exchanges(&worker->exchange_lengths.lists[i], now);
     /* Descriptors and memory may have come free elsewhere in the process. */
     struct uvh_list *listeners = &worker->listeners;
     for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
         uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
-    uvh_standing_expire(&worker->standing, now);
-    if (worker->connection_count == 0) {
-        uvh_standing_release(&worker->standing);
+    uvh_response_cache_expire(&worker->response_cache, now);
+    if (worker->conns.count == 0) {
+        uvh_response_cache_release(&worker->response_cache);
         uv_timer_stop(tick);
     }
 }
@@ -60,25 +67,16 @@ static void read_letters(struct uvh_worker *worker, struct uvh_letter *letter)
     worker->reading = false;
 }
 
-/* Takes the members of the moment only: a connection that comes back at once waits for the next turn. */
 static void on_resume(uv_idle_t *resume)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(resume, struct uvh_worker, resume);
-    struct uvh_list *waiting = &worker->timeouts[UVH_TIMEOUT_RESUME].members;
-    struct uvh_list batch;
     uvh_watch_event(&worker->watch);
     if (worker->letters_here) {
         worker->letters_here = false;
         read_letters(worker, uvh_inbox_take(&worker->inbox));
     }
-    uvh_list_init(&batch);
-    uvh_list_take_all(&batch, waiting);
-    while (!uvh_list_empty(&batch)) {
-        struct uvh_list *first = batch.next;
-        uvh_list_remove(first);
-        uvh_conn_resume(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
-    }
-    if (uvh_list_empty(waiting) && !worker->letters_here)
+    bool more = uvh_shared_resume(&worker->conns);
+    if (!more && !worker->letters_here)
         uv_idle_stop(resume);
 }
 
@@ -94,25 +92,16 @@ static void on_woken(uv_async_t *wake)
 
 /* ---- the end ---- */
 
-/* Connections without a request are looked at once more, and closed. */
+/* Connections without a request are checked once more, and closed. */
 static void drain_idle(struct uvh_worker *worker)
 {
     struct uvh_list idle;
     uvh_list_init(&idle);
-    uvh_list_take_all(&idle, &worker->timeouts[UVH_TIMEOUT_IDLE].members);
+    uvh_list_take_all(&idle, &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE].members);
     while (!uvh_list_empty(&idle)) {
         struct uvh_list *first = idle.next;
         uvh_list_remove(first);
-        uvh_conn_drain(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
-    }
-}
-
-static void end_connections(struct uvh_worker *worker)
-{
-    for (size_t i = 0; i < worker->timeout_count; i++) {
-        struct uvh_timeout *timeout;
-        while ((timeout = uvh_timeout_first(&worker->timeouts[i])) != NULL)
-            uvh_conn_close(UVH_CONTAINER_OF(timeout, struct uvh_conn, timeout));
+        uvh_protocols_drain(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
     }
 }
 
@@ -122,13 +111,13 @@ void uvh_worker_obey(struct uvh_worker *worker)
     if (ordered >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING) {
         uvh_accept_end(worker);
         worker->life = UVH_WORKER_DRAINING;
-        worker->draining = true;
-        uvh_stream_stop_all(worker);
+        worker->draining = worker->closes_idle = true;
+        uvh_stream_stop_all(&worker->conns);
     }
     if (worker->life == UVH_WORKER_DRAINING)
         drain_idle(worker);
     if (ordered >= UVH_WORKER_END)
-        end_connections(worker);
+        uvh_shared_close_all(&worker->conns);
     uvh_worker_settle(worker);
 }
 
@@ -137,17 +126,17 @@ void uvh_worker_obey(struct uvh_worker *worker)
 static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *letters)
 {
     read_letters(worker, letters);
-    if (worker->connection_count > 0) /* before it has a request, which may have to be told something */
+    if (worker->conns.count > 0) /* before it has a request, which may have to be told something */
         uvh_inbox_reopen(&worker->inbox);
     drain_idle(worker);
     if (atomic_load(&worker->ordered) >= UVH_WORKER_END)
-        end_connections(worker);
-    return worker->connection_count == 0;
+        uvh_shared_close_all(&worker->conns);
+    return worker->conns.count == 0;
 }
 
 void uvh_worker_settle(struct uvh_worker *worker)
 {
-    if (worker->life != UVH_WORKER_DRAINING || worker->connection_count > 0 || worker->reading)
+    if (worker->life != UVH_WORKER_DRAINING || worker->conns.count > 0 || worker->reading)
         return;
     /* The first one waits for the others: what they have to tell it while they end must not be lost. */
     if (worker->index == 0 && !uvh_workers_ended(worker->server))
@@ -165,22 +154,11 @@ void uvh_worker_settle(struct uvh_worker *worker)
 
 /* ---- timeouts ---- */
 
-/* The lengths that routes ask for, each once. */
-struct route_timeouts {
-    struct uvh_timeout_list *lists;
-    size_t count;
-};
-
-static void add_length(struct route_timeouts *found, uint32_t seconds)
+/* Lists for the lengths that routes have of their own, each once. */
+static void add_length(struct uvh_timeout_lengths *lengths, uint32_t seconds)
 {
-    uint64_t length = seconds * (uint64_t)1000;
-    if (seconds == 0)
-        return;
-    for (size_t i = 0; i < found->count; i++) {
-        if (found->lists[i].length_ms == length)
-            return;
-    }
-    uvh_timeout_list_init(&found->lists[found->count++], length);
+    if (seconds != 0)
+        uvh_timeout_lengths_add(lengths, seconds * (uint64_t)1000);
 }
 
 static int count_lengths(const uvhttp_route_info_t *route, void *arg)
@@ -193,119 +171,155 @@ static int count_lengths(const uvhttp_route_info_t *route, void *arg)
 
 static int add_lengths(const uvhttp_route_info_t *route, void *arg)
 {
-    add_length(arg, route->handler_timeout);
-    add_length(arg, route->body_timeout);
-    add_length(arg, route->write_timeout);
+    struct uvh_worker *worker = arg;
+    add_length(&worker->exchange_lengths, route->handler_timeout);
+    add_length(&worker->exchange_lengths, route->body_timeout);
+    add_length(&worker->conns.write_timeouts, route->write_timeout);
     return 0;
+}
+
+static void init_list(struct uvh_timeout_list *list, size_t seconds)
+{
+    uvh_timeout_list_init(list, seconds == 0 ? UVH_TIMEOUT_NEVER : seconds * (uint64_t)1000);
 }
 
 static int init_timeouts(struct uvh_worker *worker)
 {
     const uvhttp_config_t *config = &worker->server->config;
-    size_t most = UVH_TIMEOUT_CLASSES;
+    struct uvh_timeout_list *conns = worker->conns.timeouts;
+    struct uvh_timeout_list *exchanges = worker->exchange_timeouts;
+    size_t most = 0;
     uvhttp_router_each(worker->server->router, count_lengths, &most);
-    worker->timeouts = uvh_alloc(worker->server->allocator, most * sizeof(*worker->timeouts));
-    if (worker->timeouts == NULL)
-        return UVHTTP_ENOMEM;
-    const struct {
-        enum uvh_timeout_class class;
-        size_t seconds; /* 0: never */
-    } classes[] = {
-        {UVH_TIMEOUT_IDLE,      config->keep_alive_timeout},
-        {UVH_TIMEOUT_HEADER,    config->header_timeout    },
-        {UVH_TIMEOUT_BODY,      config->body_timeout      },
-        {UVH_TIMEOUT_WRITE,     config->write_timeout     },
-        {UVH_TIMEOUT_HANDLER,   config->handler_timeout   },
-        {UVH_TIMEOUT_LINGER,    config->linger_timeout    },
-        {UVH_TIMEOUT_WAIT,      0                         },
-        {UVH_TIMEOUT_HEARTBEAT, config->event_heartbeat   },
-        {UVH_TIMEOUT_PACE,      0                         },
-        {UVH_TIMEOUT_RESUME,    0                         },
-    };
-    _Static_assert(UVH_COUNT_OF(classes) == UVH_TIMEOUT_CLASSES, "each class has its list");
-    for (size_t i = 0; i < UVH_TIMEOUT_CLASSES; i++)
-        uvh_timeout_list_init(&worker->timeouts[classes[i].class], classes[i].seconds == 0
-                                                                       ? UVH_TIMEOUT_NEVER
-                                                                       : classes[i].seconds * (uint64_t)1000);
-    worker->timeouts[UVH_TIMEOUT_IDLE].length_ms += UVH_WORKER_IDLE_SLACK_MS;
-    worker->timeouts[UVH_TIMEOUT_PACE].length_ms = 1; /* the next tick */
-    struct route_timeouts found = {worker->timeouts + UVH_TIMEOUT_CLASSES, 0};
-    uvhttp_router_each(worker->server->router, add_lengths, &found);
-    worker->timeout_count = UVH_TIMEOUT_CLASSES + found.count;
+    if (most > 0) {
+        worker->exchange_lengths.lists =
+            uvh_alloc(worker->server->allocator, 2 * most * sizeof(*worker->exchange_lengths.lists));
+        if (worker->exchange_lengths.lists == NULL)
+            return UVHTTP_ENOMEM;
+        worker->conns.write_timeouts.lists = worker->exchange_lengths.lists + most;
+        uvhttp_router_each(worker->server->router, add_lengths, worker);
+    }
+    init_list(&conns[UVH_CONN_TIMEOUT_IDLE], config->keep_alive_timeout);
+    init_list(&conns[UVH_CONN_TIMEOUT_HEADER], config->header_timeout);
+    init_list(&conns[UVH_CONN_TIMEOUT_WRITE], config->write_timeout);
+    init_list(&conns[UVH_CONN_TIMEOUT_LINGER], config->linger_timeout);
+    init_list(&conns[UVH_CONN_TIMEOUT_NONE], 0);
+    init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_BODY], config->body_timeout);
+    init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HANDLER], config->handler_timeout);
+    init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HEARTBEAT], config->event_heartbeat);
+    uvh_timeout_list_init(&exchanges[UVH_EXCHANGE_TIMEOUT_PACE], 1); /* the next tick */
+    if (conns[UVH_CONN_TIMEOUT_IDLE].length_ms != UVH_TIMEOUT_NEVER)
+        conns[UVH_CONN_TIMEOUT_IDLE].length_ms += UVH_CONN_IDLE_SLACK_MS;
     return 0;
 }
 
-struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, uint32_t seconds)
+/* ---- for connections ---- */
+
+static void on_conn_active(struct uvh_conn_shared *conns)
 {
-    struct uvh_timeout_list *list = worker->timeouts + UVH_TIMEOUT_CLASSES; /* few: mostly one or two */
-    while (list->length_ms != seconds * (uint64_t)1000)
-        list++;
-    return list;
+    uvh_watch_event(&worker_of(conns)->watch);
 }
 
-struct uvh_timeout_list *uvh_worker_timers(struct uvh_worker *worker, uint32_t length_ms)
+static void on_conn_scheduled(struct uvh_conn_shared *conns)
 {
-    const uvhttp_allocator_t *allocator = worker->server->allocator;
-    if (worker->timers == NULL) {
-        worker->timers = uvh_alloc(allocator, UVH_TIMEOUT_STEPS * sizeof(*worker->timers));
-        if (worker->timers == NULL)
-            return NULL;
-        for (size_t i = 0; i < UVH_TIMEOUT_STEPS; i++)
-            uvh_timeout_list_init(&worker->timers[i], uvh_timeout_step_length(i));
-    }
-    return &worker->timers[uvh_timeout_step(length_ms)];
+    uv_idle_start(&worker_of(conns)->resume, on_resume);
 }
+
+static void on_conn_failed(struct uvh_conn_shared *conns, const char *what, int code)
+{
+    uvh_server_log(worker_of(conns)->server, UVHTTP_LOG_ERROR, "%s: %s", what, uvhttp_strerror(code));
+}
+
+static void on_conn_closed(struct uvh_conn *conn)
+{
+    if (conn->outgoing)
+        return;
+    uvh_counter_subtract(&conn->shared->open, 1);
+    uvh_accept_closed(worker_of(conn->shared));
+}
+
+static void on_conn_freed(struct uvh_conn_shared *conns)
+{
+    uvh_worker_settle(worker_of(conns));
+}
+
+static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+{
+    static const char *const names[] = {[UVH_CONN_TIMEOUT_IDLE] = "keep_alive_timeout",
+                                        [UVH_CONN_TIMEOUT_WRITE] = "write_timeout",
+                                        [UVH_CONN_TIMEOUT_LINGER] = "linger_timeout"};
+    struct uvh_worker *worker = worker_of(conn->shared);
+    char peer[UVH_SOCKET_ADDRESS_TEXT];
+    if (timeout != UVH_CONN_TIMEOUT_LINGER)
+        uvh_counter_add(&worker->counters.timeouts, 1);
+    if (uvh_server_logs(worker->server, UVHTTP_LOG_DEBUG))
+        uvh_server_log(worker->server, UVHTTP_LOG_DEBUG, "connection of %s ended by %s",
+                       uvh_conn_peer(conn, peer), names[timeout]);
+}
+
+static const struct uvh_conn_callbacks conn_callbacks = {
+    .active = on_conn_active,
+    .schedule = on_conn_scheduled,
+    .failed = on_conn_failed,
+    .closed = on_conn_closed,
+    .freed = on_conn_freed,
+    .ended_by = on_conn_ended_by,
+};
 
 /* ---- the beginning ---- */
 
-int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop)
+static int open_handles(struct uvh_worker *worker, uv_loop_t *loop)
 {
-    const uvhttp_config_t *config = &server->config;
-    worker->server = server;
-    int err = init_timeouts(worker);
+    const struct uvh_server *server = worker->server;
+    /* Only these two can fail: they need descriptors. */
+    int err = uvh_shared_init(&worker->conns, loop, server->allocator, &conn_callbacks,
+                              uvh_protocols_conn_size(), server->config.buffer_size);
     if (err != 0)
         return err;
-    /* Of all handles only this one can fail: it needs descriptors. It comes first, so no other is to be undone. */
     err = uvh_inbox_open(&worker->inbox, loop, on_woken);
     if (err != 0) {
-        uvh_free(server->allocator, worker->timeouts);
+        uvh_poller_close(&worker->conns.poller, NULL);
         return err;
     }
-    worker->loop = loop;
-    worker->index = worker->compared = index;
-    worker->has_edges = (index > 0 || server->owns_loop) && uvh_socket_watch_has_edges();
-    uvh_list_init(&worker->listeners);
-    uvh_steering_init(&worker->steering);
-    uvh_list_init(&worker->streams);
-    uvh_slab_init(&worker->connections, server->allocator, sizeof(struct uvh_conn), CONNECTIONS_PER_PAGE);
-    uvh_arena_pool_init(&worker->arenas, server->allocator);
-    uvh_buffer_pool_init(&worker->buffers, server->allocator, config->buffer_size);
-    /* When a second of the user's clock ends, nobody knows. */
-    uvh_standing_init(&worker->standing, server->allocator,
-                      config->clock == NULL ? config->standing_memory : 0);
-    worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
-                                                 .max_target = (uint32_t)config->max_target_size,
-                                                 .max_fields = (uint32_t)config->max_header_count};
-    worker->trailer_limits = worker->head_limits;
-    worker->trailer_limits.max_size = (uint32_t)config->max_trailer_size;
     uv_timer_init(loop, &worker->tick);
     uv_idle_init(loop, &worker->resume);
     uvh_watch_start(&worker->watch, loop);
     return 0;
 }
 
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop)
+{
+    const uvhttp_config_t *config = &server->config;
+    worker->server = server;
+    int err = init_timeouts(worker);
+    if (err == 0)
+        err = open_handles(worker, loop);
+    if (err != 0) {
+        uvh_free(server->allocator, worker->exchange_lengths.lists);
+        return err;
+    }
+    worker->loop = loop;
+    worker->index = worker->compared = index;
+    uvh_list_init(&worker->listeners);
+    uvh_arena_pool_init(&worker->arenas, server->allocator);
+    worker->conns.write_backlog = config->write_backlog;
+    /* When a second of the user's clock ends, nobody knows. */
+    uvh_response_cache_init(&worker->response_cache, server->allocator,
+                            config->clock == NULL ? config->standing_memory : 0);
+    worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
+                                                 .max_target = (uint32_t)config->max_target_size,
+                                                 .max_fields = (uint32_t)config->max_header_count};
+    worker->trailer_limits = worker->head_limits;
+    worker->trailer_limits.max_size = (uint32_t)config->max_trailer_size;
+    return 0;
+}
+
 void uvh_worker_release(struct uvh_worker *worker)
 {
-    if (worker->receive_buffer != NULL)
-        uvh_buffer_unref(worker->receive_buffer);
-    worker->receive_buffer = NULL;
-    uvh_buffer_pool_release(&worker->buffers);
+    uvh_shared_release(&worker->conns);
     uvh_arena_pool_release(&worker->arenas);
-    uvh_slab_release(&worker->connections);
-    uvh_standing_release(&worker->standing);
+    uvh_response_cache_release(&worker->response_cache);
     uvh_inbox_release(&worker->inbox);
-    uvh_free(worker->server->allocator, worker->timeouts);
-    uvh_free(worker->server->allocator, worker->timers);
+    uvh_free(worker->server->allocator, worker->exchange_lengths.lists);
 }
 
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
@@ -314,20 +328,7 @@ void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
     uv_close((uv_handle_t *)&worker->resume, closed);
     uv_close((uv_handle_t *)&worker->inbox.wake, closed);
     uvh_watch_close(&worker->watch, closed);
-}
-
-struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space)
-{
-    struct uvh_buffer *buffer = worker->receive_buffer;
-    if (buffer != NULL) {
-        if (buffer->refs == 1)
-            buffer->used = 0; /* nobody holds a piece of it any more */
-        if (buffer->capacity - buffer->used >= space)
-            return buffer;
-        uvh_buffer_unref(buffer);
-    }
-    worker->receive_buffer = uvh_buffer_take(&worker->buffers, space);
-    return worker->receive_buffer;
+    uvh_poller_close(&worker->conns.poller, closed);
 }
 
 void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now)
@@ -358,9 +359,4 @@ bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter)
     worker->letters_here = true;
     uv_idle_start(&worker->resume, on_resume);
     return true;
-}
-
-void uvh_worker_resume_later(struct uvh_worker *worker)
-{
-    uv_idle_start(&worker->resume, on_resume);
 }

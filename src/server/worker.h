@@ -11,32 +11,23 @@
 #include <uvhttp/server.h>
 
 #include "base/arena.h"
-#include "base/buffer.h"
 #include "base/compiler.h"
-#include "base/slab.h"
+#include "conn/shared.h"
 #include "net/inbox.h"
 #include "net/timeouts.h"
 #include "server/counters.h"
-#include "server/file_share.h"
-#include "server/standing.h"
-#include "server/steering.h"
+#include "server/response_cache.h"
 #include "server/watch.h"
 
 struct uvh_server;
 
-/* Which timeout a connection is under; each is one list. */
-enum uvh_timeout_class {
-    UVH_TIMEOUT_IDLE = 0, /* between requests */
-    UVH_TIMEOUT_HEADER,   /* a head has begun */
-    UVH_TIMEOUT_BODY,
-    UVH_TIMEOUT_WRITE,
-    UVH_TIMEOUT_HANDLER,   /* a handler has the request and has not answered */
-    UVH_TIMEOUT_LINGER,    /* refused; the client may still be sending */
-    UVH_TIMEOUT_WAIT,      /* a handler makes the response, or has paused the body: never expires */
-    UVH_TIMEOUT_HEARTBEAT, /* the same, of a stream of events: a comment is due */
-    UVH_TIMEOUT_PACE,      /* the rate of its response is limited: more may leave at the next tick */
-    UVH_TIMEOUT_RESUME,    /* has work to do in the next loop turn */
-    UVH_TIMEOUT_CLASSES
+/* Which timeout an exchange is under; each is one list. */
+enum uvh_exchange_timeout {
+    UVH_EXCHANGE_TIMEOUT_BODY = 0,  /* its body is being read */
+    UVH_EXCHANGE_TIMEOUT_HANDLER,   /* a handler has the request and has not responded */
+    UVH_EXCHANGE_TIMEOUT_HEARTBEAT, /* of a stream of events: a comment is due */
+    UVH_EXCHANGE_TIMEOUT_PACE,      /* the rate of its response is limited: more may leave at the next tick */
+    UVH_EXCHANGE_TIMEOUT_NONE
 };
 
 enum uvh_worker_life {
@@ -50,8 +41,6 @@ enum uvh_worker_order { UVH_WORKER_SERVE = 0, UVH_WORKER_DRAIN, UVH_WORKER_END }
 
 enum { UVH_CACHE_LINE = 64 };
 
-enum { UVH_WORKER_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed so much later */
-
 enum {
     UVH_OK_LINE_SIZE = 17,   /* "HTTP/1.1 200 OK" + CR LF */
     UVH_DATE_LINE_SIZE = 37, /* "Date: " + 29 + CR LF */
@@ -60,31 +49,24 @@ enum {
 struct uvh_worker {
     struct uvh_server *server;
     uv_loop_t *loop;
-    size_t index;   /* 0: the one on the caller's thread */
-    bool has_edges; /* for its sockets: see uvh_socket_watch_init */
-    struct uvh_slab connections;
+    size_t index; /* 0: the one on the caller's thread */
+    struct uvh_conn_shared conns;
     struct uvh_arena_pool arenas;
-    struct uvh_buffer_pool buffers;
-    struct uvh_buffer *receive_buffer; /* the current one; NULL until needed */
-    struct uvh_timeout_list *timeouts; /* one per class, then one for each length that routes ask for */
-    size_t timeout_count;
-    struct uvh_timeout_list *timers; /* of streams, one per step of length; NULL until one is set */
-    uv_timer_t tick;                 /* looks at the timeouts; active while there is anything to time */
-    uv_idle_t resume;                /* active while the RESUME list has members */
+    struct uvh_timeout_list exchange_timeouts[UVH_EXCHANGE_TIMEOUT_NONE];
+    struct uvh_timeout_lengths exchange_lengths; /* that routes have of their own */
+    uv_timer_t tick;  /* checks the timeouts; active while there is anything to time */
+    uv_idle_t resume; /* active while something is left for the next loop iteration */
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_watch watch;
-    struct uvh_file_share file_share;
-    struct uvh_standing standing;
+    struct uvh_response_cache response_cache;
     struct uvh_list listeners;
-    struct uvh_list streams; /* connections that were upgraded */
-    bool blocking_full;      /* no more handlers that block fit, and it has been logged */
-    size_t connection_count; /* open or closing */
-    size_t compared;         /* the worker it last compared its load with */
-    struct uvh_steering steering;
+    bool blocking_full;    /* no more handlers that block fit, and it has been logged */
+    size_t compared;       /* the worker it last compared its load with */
     bool accept_failing;   /* and it has been logged */
     bool draining;         /* as `life` says; connections ask for it */
+    bool closes_idle;      /* draining, and connections without a request are closed */
     bool reading;          /* letters are being read */
     bool letters_here;     /* some were put in on this thread, and are read in the next turn */
     unsigned char life;    /* enum uvh_worker_life */
@@ -103,7 +85,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
 /* Gives the pools back; every connection and handle is closed before. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
-enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES };
+enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES + UVH_POLLER_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
 
 /* Does what was ordered. The order may be raised by any thread before; uvh_inbox_wake has it looked at. */
@@ -111,15 +93,6 @@ void uvh_worker_obey(struct uvh_worker *worker);
 
 /* Something has ended: a worker that drains and has nothing open any more reads its last letters and closes its handles. */
 void uvh_worker_settle(struct uvh_worker *worker);
-
-/* The list of timeouts of so many seconds, which a route asks for. */
-struct uvh_timeout_list *uvh_worker_route_timeouts(struct uvh_worker *worker, uint32_t seconds);
-
-/* The list for timers of streams that have at least so many milliseconds to go; NULL when memory ran out. */
-struct uvh_timeout_list *uvh_worker_timers(struct uvh_worker *worker, uint32_t length_ms);
-
-/* The receive buffer with at least `space` free bytes behind `used`; NULL when memory ran out. Borrowed. */
-struct uvh_buffer *uvh_worker_receive_buffer(struct uvh_worker *worker, size_t space);
 
 /* For the next function: a second has begun. */
 void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now);
@@ -135,9 +108,6 @@ static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
 
 /* Puts a letter in from any thread: what this worker writes to itself in a turn costs no call of the system. False when the inbox is shut. */
 bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter);
-
-/* Has the members of the RESUME list looked at in the next loop turn. */
-void uvh_worker_resume_later(struct uvh_worker *worker);
 
 /* Starts the tick, which stops by itself when there is neither a connection nor a paused listener left. */
 void uvh_worker_watch_time(struct uvh_worker *worker);

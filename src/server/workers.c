@@ -122,8 +122,6 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
         while (begun > 0)
             uvh_accept_drop(last_listener(&server->workers[--begun]));
     } else {
-        for (int i = 0; i < opened && opened > 1; i++)
-            uvh_steering_add(&server->workers[i], last_listener(&server->workers[i]));
         server->listened = true;
         uvh_server_serves(server);
         if (server->port == 0)
@@ -148,18 +146,18 @@ int uvh_workers_listen_on(struct uvh_server *server, int socket)
 
 /* ---- threads ---- */
 
-static _Thread_local const struct uvh_server *works_for; /* as another worker than the first */
+static _Thread_local struct uvh_worker *current; /* of a thread that the server has made */
 
-bool uvh_workers_is_further_thread(const struct uvh_server *server)
+struct uvh_worker *uvh_workers_current(struct uvh_server *server)
 {
-    return works_for == server;
+    return current != NULL && current->server == server ? current : &server->workers[0];
 }
 
 static void run_worker(void *arg)
 {
     struct uvh_worker *worker = arg;
     struct uvh_server *server = worker->server;
-    works_for = server;
+    current = worker;
     while (uv_run(worker->loop, UV_RUN_DEFAULT) != 0) /* somebody has called uv_stop */
         ;
     atomic_fetch_sub(&server->threads_left, 1);

@@ -20,8 +20,8 @@ int uvh_workers_listen_on(struct uvh_server *server, int socket);
 /* Starts the threads of all but the first worker; does nothing when that was done. 0 or libuv's code, logged: some run, others do not. */
 int uvh_workers_start(struct uvh_server *server);
 
-/* This is the thread of one of the server's workers, and not of the first. Any thread. */
-bool uvh_workers_is_further_thread(const struct uvh_server *server);
+/* The worker whose thread this is; the first one on a thread that the server has not made. */
+struct uvh_worker *uvh_workers_current(struct uvh_server *server);
 
 /* Raises the order of every worker. Those that have no thread end at once, here. */
 void uvh_workers_order(struct uvh_server *server, enum uvh_worker_order order);

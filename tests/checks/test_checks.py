@@ -194,7 +194,7 @@ def test_sizes_refuse_a_long_function(project):
 
 
 def test_sizes_refuse_a_long_file(project):
-    write(project, "src/base/long.c", "/* */\n" * 500)
+    write(project, "src/base/long.c", "/* */\n" * 800)
     assert_refused(project, "sizes", "src/base/long.c", "/* */\n" * 501, "501 lines")
 
 

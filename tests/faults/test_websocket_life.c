@@ -15,10 +15,10 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "conn/conn.h"
+#include "conn/stream.h"
 #include "modules/websocket.h"
 #include "platform/deflate.h"
-#include "server/conn.h"
-#include "server/stream.h"
 #include "support/stage.h"
 
 enum {
@@ -156,7 +156,7 @@ static void pass(uint32_t milliseconds)
         return;
     ws->stream->timer.deadline -= milliseconds;
     if (ws->stream->timer.deadline <= uv_now(&stage.loop))
-        uvh_stream_time_has_come(ws->stream);
+        uvh_stream_on_timer(ws->stream);
 }
 
 /* Milliseconds until the next look. */

@@ -355,7 +355,7 @@ static void try_to_connect(uvhttp_server_t *from, size_t worker, void *arg)
     count(from, worker, arg);
 }
 
-static void only_the_first_worker_connects_to_others(void **state)
+static void every_worker_connects_to_others(void **state)
 {
     (void)state;
     listening();
@@ -366,9 +366,8 @@ static void only_the_first_worker_connects_to_others(void **state)
     uvhttp_server_stop(server);
     assert_int_equal(result_of(running), 0);
     assert_int_equal(atomic_load(&ran), WORKERS);
-    assert_true(connects[0] == 0 || connects[0] == UVHTTP_ESTOPPED);
-    for (size_t i = 1; i < WORKERS; i++)
-        assert_int_equal(connects[i], UVHTTP_EINVAL);
+    for (size_t i = 0; i < WORKERS; i++)
+        assert_true(connects[i] == 0 || connects[i] == UVHTTP_ESTOPPED);
     end();
 }
 
@@ -471,7 +470,7 @@ int main(void)
         cmocka_unit_test(posts_that_cannot_run_are_refused),
         cmocka_unit_test(what_is_posted_runs_once_even_without_running),
         cmocka_unit_test(posts_run_in_order_and_none_is_lost_when_stopping),
-        cmocka_unit_test(only_the_first_worker_connects_to_others),
+        cmocka_unit_test(every_worker_connects_to_others),
         cmocka_unit_test(starting_and_stopping_often_leaves_nothing),
         cmocka_unit_test(workers_that_never_ran_can_be_freed),
         cmocka_unit_test(workers_are_counted_alone_and_together),

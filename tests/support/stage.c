@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "conn/conn.h"
 #include "server/server.h"
 
 enum { PULSE_MS = 1, QUIET_TURNS = 8 };
@@ -80,7 +81,6 @@ uvhttp_server_t *stage_new_server(struct stage *stage)
 void stage_listen(struct stage *stage)
 {
     assert_int_equal(uvhttp_server_listen(stage->server, "127.0.0.1", 0), 0);
-    uvh_server_of(stage->server)->workers[0].has_edges = uvh_socket_watch_has_edges();
     assert_true(uvhttp_server_port(stage->server) > 0);
 }
 
@@ -89,12 +89,31 @@ void stage_shrink_send_buffer(struct stage *stage, int bytes)
     struct uvh_server *server = uvh_server_of(stage->server);
     struct uvh_listener *listener =
         UVH_CONTAINER_OF(server->workers[0].listeners.next, struct uvh_listener, link);
-    assert_int_equal(setsockopt(listener->watch.socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+    assert_int_equal(setsockopt(listener->socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+}
+
+/* Every connection with pending output hears that its socket is writable. */
+static void report_writable(struct stage *stage)
+{
+    struct uvh_conn_shared *conns = &uvh_server_of(stage->server)->workers[0].conns;
+    struct uvh_list batch;
+    uvh_list_init(&batch);
+    uvh_list_take_all(&batch, &conns->timeouts[UVH_CONN_TIMEOUT_WRITE].members);
+    while (!uvh_list_empty(&batch)) {
+        struct uvh_list *first = batch.next;
+        struct uvh_conn *conn = UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link);
+        uvh_list_remove(first);
+        uvh_list_append(&conns->timeouts[UVH_CONN_TIMEOUT_WRITE].members, first);
+        conn->socket.writable = true;
+        uvh_conn_ready(&conn->socket);
+    }
 }
 
 void stage_turn(struct stage *stage)
 {
     uv_run(&stage->loop, UV_RUN_NOWAIT);
+    if (stage->invents_full)
+        report_writable(stage);
 }
 
 void stage_turns(struct stage *stage, int count)
@@ -108,6 +127,8 @@ void stage_wait(struct stage *stage)
     /* Again and again: the first may be due before the loop waits. */
     uv_timer_start(&stage->pulse, on_pulse, PULSE_MS, PULSE_MS);
     uv_run(&stage->loop, UV_RUN_ONCE);
+    if (stage->invents_full)
+        report_writable(stage);
 }
 
 void stage_drive(struct stage *stage, struct raw_client *client, size_t most, bool (*done)(void *arg),

@@ -24,6 +24,8 @@ struct stage {
     uvhttp_config_t *config; /* with the heap's allocator and a log that is counted */
     uvhttp_server_t *server; /* freed by stage_end when there is one */
     size_t descriptors;      /* open before the stage */
+    bool
+        invents_full; /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented, too */
     size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];
@@ -36,7 +38,7 @@ void stage_end(struct stage *stage);
 /* A server with the stage's configuration on the stage's loop; NULL when the heap has failed. */
 uvhttp_server_t *stage_new_server(struct stage *stage);
 
-/* Listens on a free port of 127.0.0.1; its sockets are told of by edges, as on a loop of the server's own. */
+/* Listens on a free port of 127.0.0.1. */
 void stage_listen(struct stage *stage);
 
 /* Connections accepted from now on have a send buffer of about this size, so that the server is cut off in the middle. */

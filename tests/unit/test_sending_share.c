@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "server/file_share.h"
-#include "server/pace.h"
+#include "conn/file_share.h"
+#include "conn/pace.h"
 
 /* ---- the rate ---- */
 
@@ -116,6 +116,12 @@ static void a_new_rate_counts_from_now_on(void **state)
 
 /* ---- slices ---- */
 
+static uint64_t next_slice(struct uvh_file_share *share, uint64_t responses, uint64_t now)
+{
+    share->responses = responses;
+    return uvh_file_share_next(share, now);
+}
+
 static void slices_are_long_while_all_ask_for_large_files(void **state)
 {
     (void)state;
@@ -124,7 +130,7 @@ static void slices_are_long_while_all_ask_for_large_files(void **state)
     for (uint64_t now = 0; now < 10000; now += 7) {
         answers++;
         uvh_file_share_begin(&share, 10 << 20);
-        assert_int_equal(uvh_file_share_next(&share, answers, now), UVH_FILE_SHARE_LONG);
+        assert_int_equal(next_slice(&share, answers, now), UVH_FILE_SHARE_LONG);
     }
 }
 
@@ -133,13 +139,13 @@ static void slices_are_short_while_others_ask_for_small_things(void **state)
     (void)state;
     struct uvh_file_share share = {0};
     uvh_file_share_begin(&share, (uint64_t)10 << 30);
-    assert_int_equal(uvh_file_share_next(&share, 1, 1000), UVH_FILE_SHARE_LONG);
-    assert_int_equal(uvh_file_share_next(&share, 2, 1010), UVH_FILE_SHARE_SHORT);
-    assert_int_equal(uvh_file_share_next(&share, 2, 1010),
+    assert_int_equal(next_slice(&share, 1, 1000), UVH_FILE_SHARE_LONG);
+    assert_int_equal(next_slice(&share, 2, 1010), UVH_FILE_SHARE_SHORT);
+    assert_int_equal(next_slice(&share, 2, 1010),
                      UVH_FILE_SHARE_SHORT); /* of the next download in this turn */
-    assert_int_equal(uvh_file_share_next(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS - 1), UVH_FILE_SHARE_SHORT);
-    assert_int_equal(uvh_file_share_next(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS), UVH_FILE_SHARE_LONG);
-    assert_int_equal(uvh_file_share_next(&share, 3, 5000), UVH_FILE_SHARE_SHORT);
+    assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS - 1), UVH_FILE_SHARE_SHORT);
+    assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS), UVH_FILE_SHARE_LONG);
+    assert_int_equal(next_slice(&share, 3, 5000), UVH_FILE_SHARE_SHORT);
 }
 
 static void a_small_file_is_a_small_thing(void **state)
@@ -147,9 +153,9 @@ static void a_small_file_is_a_small_thing(void **state)
     (void)state;
     struct uvh_file_share share = {0};
     uvh_file_share_begin(&share, UVH_FILE_SHARE_SHORT);
-    assert_int_equal(uvh_file_share_next(&share, 1, 0), UVH_FILE_SHARE_SHORT);
+    assert_int_equal(next_slice(&share, 1, 0), UVH_FILE_SHARE_SHORT);
     uvh_file_share_begin(&share, UVH_FILE_SHARE_SHORT + 1);
-    assert_int_equal(uvh_file_share_next(&share, 2, 1000), UVH_FILE_SHARE_LONG);
+    assert_int_equal(next_slice(&share, 2, 1000), UVH_FILE_SHARE_LONG);
 }
 
 int main(void)

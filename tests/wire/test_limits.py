@@ -294,7 +294,7 @@ LIMITS = re.findall(r"^    X\((\w+),", (ROOT / "src/server/limits.h").read_text(
 @pytest.mark.parametrize("name", LIMITS)
 def test_pitfall_every_number_of_the_config_is_used_and_tested(name):
     """A number that nothing reads, or that no test sets, may do nothing at all."""
-    sources = [path for path in (ROOT / "src/server").glob("*.[ch]") if path.name not in ("config.c", "limits.h")]
+    sources = [path for folder in ("server", "h1") for path in (ROOT / "src" / folder).glob("*.[ch]") if path.name not in ("config.c", "limits.h")]
     assert any(re.search(rf"config(\.|->){name}\b", path.read_text()) for path in sources), "no source reads it"
     tests = [*(ROOT / "tests/wire").glob("test_*.py"), *(ROOT / "tests/faults").glob("test_*.c")]
     option = "--" + name.replace("_", "-")

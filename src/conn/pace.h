@@ -2,9 +2,9 @@
  *
  * Always true: in `t` milliseconds from the first look at it on no more than the burst and t * rate / 1000 bytes are allowed, however often it is looked at. What was
  * not used is kept for one second at most. A piece that leaves as a whole may overdraw the account; then nothing is allowed until the
- * debt is paid. Lives in the exchange's arena; time is an argument. Called by conn_tx.c and conn_pieces.c on the loop's thread. */
-#ifndef UVH_SERVER_PACE_H
-#define UVH_SERVER_PACE_H
+ * debt is paid. Lives in the exchange's arena; time is an argument. Used on the loop's thread. */
+#ifndef UVH_CONN_PACE_H
+#define UVH_CONN_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

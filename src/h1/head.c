@@ -1,5 +1,6 @@
-/* Heads out: the response's fields, with those that are ours, as bytes behind what is collected; and what the head says of the connection. */
-#include "server/conn.h"
+/* Heads out: the response's fields, with those of the server, appended to what is collected; and what the head says of the
+ * connection. */
+#include "h1/h1.h"
 
 #include <string.h>
 
@@ -98,61 +99,61 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
 
 static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
 {
-    const struct uvh_conn *conn = exchange->conn;
-    size_t most = conn->worker->server->config.max_requests_per_connection;
+    const struct uvh_worker *worker = exchange->base.worker;
+    size_t most = worker->server->config.max_requests_per_connection;
     /* Pieces may go out while others come in. Should the answer be over first, the connection ends all the same. */
     bool both_ways =
         exchange->base.response.body.source == UVH_BODY_PIECES && uvh_exchange_streams_body(&exchange->base);
     bool complete = exchange->request_complete || both_ways;
     return complete && exchange->base.request.framing.keep_alive && !exchange->base.response.close_after &&
-           !conn->worker->draining && (most == 0 || conn->requests < most);
+           !worker->draining && (most == 0 || exchange->h1->requests < most);
 }
 
-bool uvh_conn_head_keeps_alive(const struct uvh_h1_exchange *exchange)
+bool uvh_h1_head_keeps_alive(const struct uvh_h1_exchange *exchange)
 {
     return keeps_alive(exchange);
 }
 
-int uvh_conn_head_put(struct uvh_conn *conn, enum uvh_h1_sends sends, size_t room_behind)
+int uvh_h1_head_put(struct uvh_h1 *h1, enum uvh_h1_sends sends, size_t space_after)
 {
-    struct uvh_h1_exchange *exchange = conn->exchange;
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     const struct uvhttp_response *response = &exchange->base.response;
-    int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response) + room_behind);
-    if (err != 0)
-        return err;
     const struct uvh_route *route = exchange->base.match.route;
-    conn->write_timeout = route == NULL ? 0 : route->write_timeout;
+    int err;
+    char *begin = uvh_output_reserve(&h1->conn, FIXED_HEAD_SIZE + fields_size(response) + space_after, &err);
+    if (begin == NULL)
+        return err;
+    h1->conn.write_timeout = route == NULL ? 0 : route->write_timeout;
     bool keep_alive =
         (keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) || response->body.source == UVH_BODY_STREAM;
-    if (!keep_alive)
-        conn->close_after = true;
     /* A client that did not ask to close may be sending its next request just now. */
-    if (!keep_alive && (!exchange->request_complete || exchange->base.request.framing.keep_alive))
-        conn->unread = true;
-    char *begin = conn->out.buffer->data + conn->out.end;
+    if (!keep_alive)
+        uvh_conn_close_when_sent(&h1->conn,
+                                 !exchange->request_complete || exchange->base.request.framing.keep_alive);
     size_t size = (size_t)(put_head(begin, exchange, sends, keep_alive) - begin);
-    conn->out.end += (uint32_t)size;
+    uvh_output_commit(&h1->conn, size);
     exchange->base.sent += size;
-    uvh_counters_response(&conn->worker->counters, response->status);
+    h1->conn.shared->file_share.responses++;
+    uvh_counters_response(&exchange->base.worker->counters, response->status);
     return 0;
 }
 
-int uvh_conn_head_interim(struct uvh_conn *conn, int status)
+int uvh_h1_head_interim(struct uvh_h1 *h1, int status)
 {
-    const struct uvhttp_response *response = &conn->exchange->base.response;
-    int err = uvh_conn_tx_reserve(conn, FIXED_HEAD_SIZE + fields_size(response));
-    if (err != 0)
+    struct uvh_exchange *base = &uvh_h1_exchange(h1)->base;
+    int err;
+    char *begin = uvh_output_reserve(&h1->conn, FIXED_HEAD_SIZE + fields_size(&base->response), &err);
+    if (begin == NULL)
         return err;
-    char *begin = conn->out.buffer->data + conn->out.end;
     char *out = begin + uvh_h1_encode_status_line(begin, FIXED_HEAD_SIZE, status, "");
-    out = put_fields(out, response);
+    out = put_fields(out, &base->response);
     out = PUT(out, "\r\n");
-    conn->out.end += (uint32_t)(out - begin);
-    uvh_counter_add(&conn->worker->counters.responses_1xx, 1);
+    uvh_output_commit(&h1->conn, (size_t)(out - begin));
+    uvh_counter_add(&base->worker->counters.responses_1xx, 1);
     return 0;
 }
 
-bool uvh_conn_head_only(const struct uvh_h1_exchange *exchange)
+bool uvh_h1_head_only(const struct uvh_h1_exchange *exchange)
 {
     int status = exchange->base.response.status;
     return exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(status) || status == 205;

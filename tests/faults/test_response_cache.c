@@ -20,12 +20,12 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "server/exchange.h"
-#include "server/standing.h"
+#include "server/response_cache.h"
 #include "support/stage.h"
 
 enum {
     SIZE = 10000,
-    OFTEN = 12, /* times for that size: uvh_standing_often */
+    OFTEN = 12, /* times for that size: uvh_response_cache_often */
     MANY = 40,
     MOST_WAITS = 20000,
 };
@@ -137,7 +137,7 @@ static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *
 {
     (void)arg;
     if (starving) {
-        uvh_buffer_pool_release(&uvh_exchange_of_request(request)->worker->buffers);
+        uvh_buffer_pool_release(&uvh_exchange_of_request(request)->worker->conns.buffers);
         fault_heap_arm(&stage.heap, 1, true);
     }
     return send_prepared(response, 200, body);
@@ -421,6 +421,7 @@ static void what_is_taken_in_dribs_and_drabs_arrives_whole(void **state)
         system_does.sendfile_error = ways[i].error;
         system_does.sendfile_errors = ways[i].errors;
         system_does.sendfile_most = ways[i].most;
+        stage.invents_full = true;
         size_t count = ways[i].most == 1 ? OFTEN + 2 : MANY;
         assert_int_equal(ask(GET("/often"), count), count);
         assert_answers(count, body);
@@ -593,7 +594,7 @@ static void of_two_answers_that_meet_each_is_itself(void **state)
     begin();
     uvhttp_prepared_t *first = prepared, *second = new_prepared("text/html");
     make_it_stand();
-    for (int i = 0; i < UVH_STANDING_PLACES - 1; i++)
+    for (int i = 0; i < UVH_RESPONSE_CACHE_SLOTS - 1; i++)
         promise(second);
     for (int i = 0; i < 2 * MANY; i++) {
         prepared = i % 2 == 0 ? second : first;
@@ -806,42 +807,48 @@ static void a_part_of_a_file_is_another_answer(void **state)
 
 /* ---- without a server ---- */
 
-static struct uvh_standing_answer *ask_for(struct uvh_standing *standing, uint64_t until, uint32_t times)
+static struct uvh_cached_response *request(struct uvh_response_cache *cache, uint64_t id, uint64_t until,
+                                           uint32_t times)
 {
-    struct uvh_standing_answer *answer = NULL;
+    uvhttp_prepared_t fields = {
+        .id = id, .descriptor = -1, .body = {body, SIZE}
+    };
+    struct uvhttp_response response = {
+        .status = 200, .prepared = &fields, .body = {.base = body, .size = SIZE, .descriptor = -1}
+    };
+    struct uvh_cached_response *cached = NULL;
     while (times-- > 0) {
-        answer = uvh_standing_ask(standing, 1, until);
-        assert_non_null(answer);
-        if (uvh_standing_wants(answer, SIZE))
-            uvh_standing_keep(standing, answer, (uvhttp_slice_t){"", 0}, (uvhttp_slice_t){body, SIZE});
+        cached = uvh_response_cache_lookup(cache, &response, until);
+        assert_non_null(cached);
+        uvh_response_cache_store(cache, cached, (uvhttp_slice_t){"", 0}, &response.body);
     }
-    return answer;
+    return cached;
 }
 
 static void what_was_worth_it_is_kept_at_once_in_the_next_second(void **state)
 {
-    struct uvh_standing standing;
+    struct uvh_response_cache cache;
     (void)state;
     let_the_system_be();
-    assert_int_equal(uvh_standing_often(SIZE), OFTEN);
-    uvh_standing_init(&standing, uvh_alloc_default(), 1 << 20);
-    assert_int_equal(ask_for(&standing, 500, OFTEN - 1)->size, 0);
-    assert_int_equal(ask_for(&standing, 1000, OFTEN - 1)->size, 0);
-    assert_int_equal(ask_for(&standing, 1000, OFTEN)->size, SIZE); /* sent in this way one time too few */
-    assert_int_equal(ask_for(&standing, 2000, OFTEN - 1)->size, 0);
-    assert_int_equal(ask_for(&standing, 2000, OFTEN + 1)->size, SIZE);
-    assert_int_equal(ask_for(&standing, 3000, 1)->size, SIZE);
-    uvh_standing_expire(&standing, 3000);
-    assert_int_equal(ask_for(&standing, 4000, 1)->size, 0); /* in the second before it was not worth it */
-    uvh_standing_expire(&standing, 4000);
-    assert_int_equal(ask_for(&standing, 5000, 2 * OFTEN)->size, SIZE);
-    uvh_standing_expire(&standing, 5000);
-    assert_int_equal(ask_for(&standing, 6000, OFTEN + 1)->size, SIZE);
-    assert_int_equal(ask_for(&standing, 7000, 1)->size, SIZE);
-    ask_for(&standing, 7000, OFTEN);
-    struct uvh_standing_answer *other = uvh_standing_ask(&standing, 1 + UVH_STANDING_PLACES, 8000);
-    assert_false(uvh_standing_wants(other, SIZE)); /* it has the place of one that was worth it */
-    uvh_standing_release(&standing);
+    assert_int_equal(uvh_response_cache_often(SIZE), OFTEN);
+    uvh_response_cache_init(&cache, uvh_alloc_default(), 1 << 20);
+    assert_int_equal(request(&cache, 1, 500, OFTEN - 1)->size, 0);
+    assert_int_equal(request(&cache, 1, 1000, OFTEN - 1)->size, 0);
+    assert_int_equal(request(&cache, 1, 1000, OFTEN)->size, SIZE); /* sent in this way one time too few */
+    assert_int_equal(request(&cache, 1, 2000, OFTEN - 1)->size, 0);
+    assert_int_equal(request(&cache, 1, 2000, OFTEN + 1)->size, SIZE);
+    assert_int_equal(request(&cache, 1, 3000, 1)->size, SIZE);
+    uvh_response_cache_expire(&cache, 3000);
+    assert_int_equal(request(&cache, 1, 4000, 1)->size, 0); /* in the second before it was not worth it */
+    uvh_response_cache_expire(&cache, 4000);
+    assert_int_equal(request(&cache, 1, 5000, 2 * OFTEN)->size, SIZE);
+    uvh_response_cache_expire(&cache, 5000);
+    assert_int_equal(request(&cache, 1, 6000, OFTEN + 1)->size, SIZE);
+    assert_int_equal(request(&cache, 1, 7000, 1)->size, SIZE);
+    request(&cache, 1, 7000, OFTEN);
+    /* It has the slot of one that was worth it. */
+    assert_int_equal(request(&cache, 1 + UVH_RESPONSE_CACHE_SLOTS, 8000, 1)->size, 0);
+    uvh_response_cache_release(&cache);
 }
 
 static int set_up(void **state)

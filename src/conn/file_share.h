@@ -3,8 +3,8 @@
  * A small request that comes while large files are sent waits for one slice of each of them, so slices are short then. They cost: every slice is a wake-up of both ends, and
  * a byte of a large file in short slices takes half as much CPU time again (docs/performance.md). So where all requests are for large files, slices are long. One for each
  * worker; time and the number of answers are arguments. Called by conn_tx.c. */
-#ifndef UVH_SERVER_FILE_SHARE_H
-#define UVH_SERVER_FILE_SHARE_H
+#ifndef UVH_CONN_FILE_SHARE_H
+#define UVH_CONN_FILE_SHARE_H
 
 #include <stdint.h>
 
@@ -16,8 +16,9 @@ enum {
 
 /* Zeroed in the beginning. */
 struct uvh_file_share {
-    uint64_t large;       /* answers with large files */
-    uint64_t small;       /* other answers, when this was last looked at */
+    uint64_t responses;   /* begun, those with large files included */
+    uint64_t large;       /* responses with large files */
+    uint64_t small;       /* other responses, when this was last looked at */
     uint64_t short_until; /* milliseconds */
 };
 
@@ -27,10 +28,10 @@ static inline void uvh_file_share_begin(struct uvh_file_share *share, uint64_t s
     share->large += size > UVH_FILE_SHARE_SHORT;
 }
 
-/* Bytes that may be sent now; `answers` is how many have begun, large files included. */
-static inline uint64_t uvh_file_share_next(struct uvh_file_share *share, uint64_t answers, uint64_t now_ms)
+/* Bytes that may be sent now. */
+static inline uint64_t uvh_file_share_next(struct uvh_file_share *share, uint64_t now_ms)
 {
-    uint64_t small = answers - share->large;
+    uint64_t small = share->responses - share->large;
     if (small > share->small)
         share->short_until = now_ms + UVH_FILE_SHARE_KEPT_MS;
     share->small = small;

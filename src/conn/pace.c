@@ -1,9 +1,5 @@
 /* See the header. Thousandths of a byte are kept, so that slow rates are exact, too. */
-#include "server/pace.h"
-
-#include <uvhttp/error.h>
-
-#include "server/exchange.h"
+#include "conn/pace.h"
 
 enum { SECOND_MS = 1000 };
 
@@ -48,23 +44,4 @@ uint64_t uvh_pace_allowed(struct uvh_pace *pace, uint64_t now_ms)
 void uvh_pace_take(struct uvh_pace *pace, uint64_t bytes)
 {
     pace->balance -= (int64_t)bytes;
-}
-
-int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second, uint64_t burst)
-{
-    if (bytes_per_second == 0 || bytes_per_second > UVH_PACE_MOST) {
-        response->pace = NULL;
-        return 0;
-    }
-    /* That of a handler on another thread is the loop's once the response has begun, so it is never changed. */
-    if (response->pace != NULL && response->gone == NULL) {
-        uvh_pace_change(response->pace, bytes_per_second);
-        return 0;
-    }
-    struct uvh_pace *pace = uvh_arena_alloc(response->arena, sizeof(*pace));
-    if (pace == NULL)
-        return UVHTTP_ENOMEM;
-    uvh_pace_init(pace, bytes_per_second, burst);
-    response->pace = pace;
-    return 0;
 }

@@ -1,0 +1,350 @@
+/* The life of a connection: opened, in events, timed, closed. Bytes in are receive.c, bytes out output.c. */
+#include "conn/conn.h"
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "conn/conn_io.h"
+#include "platform/socket_connect.h"
+
+/* ---- timeouts ---- */
+
+/* Counted where it changes, since the list is for the loop's own thread to walk. */
+static void count_idle(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+{
+    bool before = conn->timeout_class == UVH_CONN_TIMEOUT_IDLE;
+    bool now = timeout == UVH_CONN_TIMEOUT_IDLE;
+    if (now && !before)
+        uvh_counter_add(&conn->shared->idle, 1);
+    else if (before && !now)
+        uvh_counter_subtract(&conn->shared->idle, 1);
+}
+
+/* A connection that is used again and again moves to the end of its list at most a few times a second: moving touches
+ * its neighbours there, which with thousands of connections are in no cache. The list's timeout is as much longer. */
+static bool was_armed_lately(const struct uvh_conn *conn, uint64_t now)
+{
+    uint64_t deadline = now + conn->shared->timeouts[UVH_CONN_TIMEOUT_IDLE].length_ms;
+    return deadline - conn->timeout.deadline < UVH_CONN_IDLE_SLACK_MS;
+}
+
+static bool has_progress(const struct uvh_conn *conn, enum uvh_conn_timeout timeout, uint64_t now)
+{
+    if (conn->restart_timeout)
+        return true;
+    if (timeout == UVH_CONN_TIMEOUT_WRITE)
+        return conn->sent;
+    return timeout == UVH_CONN_TIMEOUT_IDLE && (conn->received || conn->sent) && !was_armed_lately(conn, now);
+}
+
+static struct uvh_timeout_list *timeouts_for(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+{
+    if (timeout == UVH_CONN_TIMEOUT_WRITE && conn->write_timeout != 0)
+        return uvh_timeout_lengths_find(&conn->shared->write_timeouts, conn->write_timeout * (uint64_t)1000);
+    return &conn->shared->timeouts[timeout];
+}
+
+static void set_timeout(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+{
+    uint64_t now = uv_now(conn->shared->loop);
+    if (conn->timeout_class == timeout && !has_progress(conn, timeout, now))
+        return;
+    if (timeout == UVH_CONN_TIMEOUT_WRITE)
+        conn->unsent = (uint32_t)uvh_conn_io_unsent(conn);
+    count_idle(conn, timeout);
+    conn->timeout_class = (unsigned char)timeout;
+    uvh_timeout_arm(timeouts_for(conn, timeout), &conn->timeout, now);
+}
+
+static void settle(struct uvh_conn *conn)
+{
+    enum uvh_conn_timeout timeout = conn->user->settle(conn);
+    if (conn->state == UVH_CONN_LINGERING) {
+        timeout = UVH_CONN_TIMEOUT_LINGER;
+    } else if (!uvh_output_is_empty(&conn->out)) {
+        if (!conn->socket.writable)
+            uvh_output_shrink(conn);
+        timeout = uvh_output_is_paced(conn) ? UVH_CONN_TIMEOUT_NONE : UVH_CONN_TIMEOUT_WRITE;
+    }
+    set_timeout(conn, timeout);
+    conn->restart_timeout = false;
+}
+
+/* ---- events ---- */
+
+static bool takes_bytes(const struct uvh_conn *conn)
+{
+    return conn->state == UVH_CONN_OPEN && conn->user->wants_bytes(conn);
+}
+
+/* Nothing of the input is wanted any more. It is read all the same: the peer may not take output before it is rid of it. */
+static bool discards(const struct uvh_conn *conn)
+{
+    return conn->state == UVH_CONN_LINGERING || (conn->close_after && conn->user->is_done(conn));
+}
+
+static void schedule(struct uvh_conn *conn)
+{
+    if (!uvh_list_empty(&conn->ready))
+        return;
+    uvh_list_append(&conn->shared->ready, &conn->ready);
+    conn->shared->callbacks->schedule(conn->shared);
+}
+
+/* What can go on without the socket reporting anything goes on in the next loop iteration. Not at once: the event may
+ * be a handler's own call, which does not expect other handlers to run in it. */
+static bool has_work(const struct uvh_conn *conn)
+{
+    if (!uvh_output_is_empty(&conn->out) && conn->socket.writable && !uvh_output_is_paced(conn))
+        return true;
+    if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
+        return true;
+    bool input = (conn->in.length > 0 && !conn->starved) || (conn->peer_ended && !conn->end_reported);
+    if (conn->socket.readable && discards(conn))
+        return true;
+    return (input || conn->socket.readable) && takes_bytes(conn);
+}
+
+static void close_if_done(struct uvh_conn *conn)
+{
+    if (conn->state != UVH_CONN_OPEN || !uvh_output_is_empty(&conn->out) || !conn->user->is_done(conn))
+        return;
+    /* When `close_after` is not set the peer does not know that this is the end. */
+    bool linger = conn->linger || !conn->close_after || conn->socket.readable;
+    if (conn->peer_ended || !linger) {
+        uvh_conn_close(conn);
+        return;
+    }
+    /* Closing with unread input would reset the connection, and the peer might lose what was sent
+     * (RFC 9112 section 9.6). */
+    uvh_conn_io_shutdown(conn);
+    uvh_receive_forget(conn);
+    conn->state = UVH_CONN_LINGERING;
+}
+
+static void finish_event(struct uvh_conn *conn)
+{
+    if (conn->state == UVH_CONN_CONNECTING)
+        return;
+    bool pending = !uvh_output_is_empty(&conn->out);
+    if (pending && conn->socket.writable && !conn->yielded && uvh_output_flush(conn) != 0)
+        return;
+    close_if_done(conn);
+    if (uvh_conn_is_closed(conn))
+        return;
+    settle(conn);
+    if (has_work(conn))
+        schedule(conn);
+    conn->received = conn->sent = conn->yielded = false;
+}
+
+static void free_if_unused(struct uvh_conn *conn)
+{
+    if (!conn->removed || conn->refs > 0 || conn->depth > 0)
+        return;
+    struct uvh_conn_shared *shared = conn->shared;
+    if (conn->data != NULL && conn->data->release != NULL)
+        conn->data->release(conn->data->data);
+    uvh_free(shared->allocator, conn->data);
+    uvh_slab_give(&shared->slab, conn);
+    shared->count--;
+    shared->callbacks->freed(shared);
+}
+
+void uvh_conn_event_end(struct uvh_conn *conn)
+{
+    if (conn->depth > 1) {
+        conn->depth--;
+        return;
+    }
+    if (!uvh_conn_is_closed(conn))
+        finish_event(conn);
+    conn->depth = 0;
+    uvh_conn_check(conn);
+    if (uvh_conn_is_closed(conn))
+        free_if_unused(conn);
+    else
+        uvh_poller_update(&conn->socket);
+}
+
+static void take_input(struct uvh_conn *conn)
+{
+    if (discards(conn)) {
+        uvh_receive_discard(conn);
+        return;
+    }
+    if (!takes_bytes(conn)) {
+        /* Who is reset takes nothing more either. */
+        if (conn->state == UVH_CONN_OPEN && conn->socket.failed)
+            uvh_conn_close(conn);
+        return;
+    }
+    if (conn->in.length > 0 && !conn->starved)
+        uvh_receive_kept(conn);
+    else if (conn->socket.readable)
+        uvh_receive_readable(conn);
+    else if (conn->peer_ended && !conn->end_reported)
+        uvh_receive_end(conn);
+}
+
+/* Output first: it may be what input has to wait for. */
+static void work(struct uvh_conn *conn)
+{
+    if (!uvh_output_is_empty(&conn->out) && conn->socket.writable && uvh_output_flush(conn) != 0)
+        return;
+    if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn)) {
+        conn->user->drain(conn);
+        return; /* bytes have their turn in the next iteration */
+    }
+    take_input(conn);
+}
+
+void uvh_conn_ready(struct uvh_poller_socket *socket)
+{
+    struct uvh_conn *conn = UVH_CONTAINER_OF(socket, struct uvh_conn, socket);
+    uvh_conn_event_begin(conn);
+    if (conn->state != UVH_CONN_CONNECTING)
+        work(conn);
+    else if (conn->socket.writable)
+        conn->user->connected(conn, uvh_socket_connect_result(conn->socket.fd));
+    uvh_conn_event_end(conn);
+}
+
+void uvh_conn_resume(struct uvh_conn *conn)
+{
+    uvh_conn_event_begin(conn);
+    work(conn);
+    uvh_conn_event_end(conn);
+}
+
+/* Only when a read gives nothing does time count: after a pause of the whole process, or of its loop, timers fire before
+ * the socket is looked at. */
+void uvh_conn_try_read(struct uvh_conn *conn)
+{
+    if (!takes_bytes(conn))
+        return;
+    conn->socket.readable = true;
+    uvh_receive_readable(conn);
+}
+
+static void end_by(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+{
+    conn->shared->callbacks->ended_by(conn, timeout);
+    uvh_conn_close(conn);
+}
+
+/* Space in the socket is reported when a third of its buffer is free, so a slow peer may have taken bytes all the time. */
+static void write_timed_out(struct uvh_conn *conn)
+{
+    conn->socket.writable = true;
+    if (uvh_output_flush(conn) != 0 || conn->sent)
+        return;
+    if (uvh_conn_io_unsent(conn) < conn->unsent)
+        conn->restart_timeout = true;
+    else
+        end_by(conn, UVH_CONN_TIMEOUT_WRITE);
+}
+
+void uvh_conn_timed_out(struct uvh_conn *conn)
+{
+    enum uvh_conn_timeout timeout = (enum uvh_conn_timeout)conn->timeout_class;
+    uvh_conn_event_begin(conn);
+    if (timeout == UVH_CONN_TIMEOUT_WRITE) {
+        write_timed_out(conn);
+    } else if (timeout == UVH_CONN_TIMEOUT_LINGER) {
+        end_by(conn, timeout);
+    } else {
+        uvh_conn_try_read(conn);
+        bool open = !uvh_conn_is_closed(conn);
+        bool goes_on = open && conn->received &&
+                       (timeout == UVH_CONN_TIMEOUT_IDLE || conn->user->settle(conn) != timeout);
+        conn->restart_timeout |= open && conn->received;
+        if (open && !goes_on && !conn->close_after)
+            conn->user->timed_out(conn, timeout);
+    }
+    uvh_conn_event_end(conn);
+}
+
+/* ---- the beginning and the end ---- */
+
+struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket, const struct uvh_conn_user *user,
+                               int *error)
+{
+    struct uvh_conn *conn = uvh_slab_take(&shared->slab);
+    *error = conn == NULL ? UVHTTP_ENOMEM : uvh_poller_add(&shared->poller, &conn->socket, socket);
+    if (*error != 0) {
+        if (conn != NULL)
+            uvh_slab_give(&shared->slab, conn);
+        return NULL;
+    }
+    conn->shared = shared;
+    conn->user = user;
+    conn->timeout_class = UVH_CONN_TIMEOUTS;
+    conn->depth = 1;
+    uvh_timeout_init(&conn->timeout);
+    uvh_list_init(&conn->ready);
+    shared->count++;
+    return conn;
+}
+
+void uvh_conn_close(struct uvh_conn *conn)
+{
+    if (uvh_conn_is_closed(conn))
+        return;
+    conn->state = UVH_CONN_CLOSED;
+    count_idle(conn, UVH_CONN_TIMEOUTS);
+    uvh_timeout_cancel(&conn->timeout);
+    uvh_list_remove(&conn->ready);
+    conn->shared->callbacks->closed(conn);
+    uvh_receive_forget(conn);
+    uvh_output_release(conn);
+    conn->user->closed(conn); /* runs callbacks, which may still ask for the peer's address */
+    conn->out.entries = NULL;
+    uvh_poller_remove(&conn->shared->poller, &conn->socket);
+}
+
+void uvh_conn_reset(struct uvh_conn *conn)
+{
+    if (!uvh_conn_is_closed(conn))
+        uvh_conn_io_reset_when_closed(conn);
+    uvh_conn_close(conn);
+}
+
+void uvh_conn_removed(struct uvh_poller_socket *socket)
+{
+    struct uvh_conn *conn = UVH_CONTAINER_OF(socket, struct uvh_conn, socket);
+    conn->removed = true;
+    free_if_unused(conn);
+}
+
+void uvh_conn_unref(struct uvh_conn *conn)
+{
+    conn->refs--;
+    free_if_unused(conn);
+}
+
+const char *uvh_conn_peer(const struct uvh_conn *conn, char text[UVH_SOCKET_ADDRESS_TEXT])
+{
+    uvh_socket_peer(conn->socket.fd, text);
+    return text[0] == '\0' ? "an unknown client" : text;
+}
+
+void uvh_conn_check(const struct uvh_conn *conn)
+{
+#if defined(UVH_DEBUG_CHECKS)
+    assert(conn->depth == 0);
+    if (uvh_conn_is_closed(conn)) {
+        assert(conn->in.buffer == NULL && conn->out.buffer == NULL);
+        assert(uvh_list_empty(&conn->ready) && uvh_list_empty(&conn->timeout.link));
+        return;
+    }
+    assert((conn->in.buffer == NULL) == (conn->in.length == 0));
+    assert(conn->state != UVH_CONN_LINGERING || uvh_output_is_empty(&conn->out));
+    assert((conn->out.buffer == NULL) == (conn->out.begin == conn->out.end));
+    assert((conn->state == UVH_CONN_CONNECTING) == uvh_list_empty(&conn->timeout.link));
+    /* A connection that can go on and is not scheduled would hang. */
+    assert(conn->state == UVH_CONN_CONNECTING || !has_work(conn) || !uvh_list_empty(&conn->ready));
+#else
+    (void)conn;
+#endif
+}

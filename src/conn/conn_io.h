@@ -1,0 +1,78 @@
+/* The system calls on a connection's socket: nothing else reads, writes or shuts it down.
+ *
+ * Here the transport is chosen. Results are those of platform/socket.h; the readiness bits and the counters of bytes are
+ * kept. */
+#ifndef UVH_CONN_CONN_IO_H
+#define UVH_CONN_CONN_IO_H
+
+#include <errno.h>
+
+#include "base/compiler.h"
+#include "conn/conn.h"
+
+/* Bytes received; 0: the peer has ended its side; -EAGAIN. */
+static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, size_t size)
+{
+    ssize_t count = uvh_socket_receive(conn->socket.fd, data, size);
+    if (UVH_LIKELY(count > 0)) {
+        /* Fewer bytes than asked for are all there are, but for an end or urgent data, which stops a read. */
+        if ((size_t)count < size && !conn->socket.peer_ended && !conn->socket.urgent)
+            conn->socket.readable = false;
+        conn->received = true;
+        uvh_counter_add(&conn->shared->bytes_received, (uint64_t)count);
+    } else {
+        conn->socket.readable = false;
+    }
+    return count;
+}
+
+static inline void uvh_conn_io_count_sent(struct uvh_conn *conn, size_t count)
+{
+    conn->sent = true;
+    uvh_counter_add(&conn->shared->bytes_sent, count);
+}
+
+/* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full. `more`: more follows at once. */
+static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
+                                       size_t size, bool more)
+{
+    ssize_t sent = uvh_socket_send(conn->socket.fd, areas, count, more);
+    if (UVH_UNLIKELY(sent < (ssize_t)size))
+        conn->socket.writable = false;
+    if (UVH_LIKELY(sent > 0))
+        uvh_conn_io_count_sent(conn, (size_t)sent);
+    return sent;
+}
+
+/* Bytes sent of a file; 0: the file ends before; -EAGAIN. Fewer than asked for can have other reasons than a full
+ * socket, so only -EAGAIN says that it is. */
+static inline ssize_t uvh_conn_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t offset,
+                                            size_t size)
+{
+    ssize_t sent = uvh_socket_send_file(conn->socket.fd, descriptor, offset, size);
+    if (UVH_UNLIKELY(sent == -EAGAIN))
+        conn->socket.writable = false;
+    if (UVH_LIKELY(sent > 0))
+        uvh_conn_io_count_sent(conn, (size_t)sent);
+    return sent;
+}
+
+/* Ends our side; the other one stays open. */
+static inline void uvh_conn_io_shutdown(struct uvh_conn *conn)
+{
+    uvh_socket_end_sending(conn->socket.fd);
+}
+
+/* Closing will reset the connection, so that the peer cannot take it for a regular end. */
+static inline void uvh_conn_io_reset_when_closed(struct uvh_conn *conn)
+{
+    uvh_socket_reset_when_closed(conn->socket.fd);
+}
+
+/* Bytes that the peer has not acknowledged; 0 where that cannot be known. */
+static inline size_t uvh_conn_io_unsent(const struct uvh_conn *conn)
+{
+    return uvh_socket_unsent(conn->socket.fd);
+}
+
+#endif

@@ -1,0 +1,95 @@
+/* What the connections of one loop share: poller, pools, timeouts, and the connections that have work left.
+ *
+ * Part of a worker, which gives the callbacks. */
+#ifndef UVH_CONN_SHARED_H
+#define UVH_CONN_SHARED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/buffer.h"
+#include "base/counter.h"
+#include "base/list.h"
+#include "base/slab.h"
+#include "conn/file_share.h"
+#include "net/poller.h"
+#include "net/timeouts.h"
+
+struct uvh_conn;
+struct uvh_conn_shared;
+
+/* Which timeout a connection is under; each is one list. */
+enum uvh_conn_timeout {
+    UVH_CONN_TIMEOUT_IDLE = 0, /* between requests */
+    UVH_CONN_TIMEOUT_HEADER,   /* a head has begun */
+    UVH_CONN_TIMEOUT_WRITE,    /* the peer does not take what is pending */
+    UVH_CONN_TIMEOUT_LINGER,
+    UVH_CONN_TIMEOUT_NONE, /* never expires */
+    UVH_CONN_TIMEOUTS
+};
+
+enum { UVH_CONN_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed so much later */
+
+/* The worker's. */
+struct uvh_conn_callbacks {
+    void (*active)(struct uvh_conn_shared *shared);   /* an event of the loop begins */
+    void (*schedule)(struct uvh_conn_shared *shared); /* uvh_shared_resume is to run in the next iteration */
+    void (*failed)(struct uvh_conn_shared *shared, const char *what, int code); /* for the log */
+    void (*closed)(struct uvh_conn *conn);
+    void (*freed)(struct uvh_conn_shared *shared); /* `count` has become smaller */
+    /* A timeout has closed a connection. */
+    void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
+};
+
+struct uvh_conn_shared {
+    uv_loop_t *loop;
+    const uvhttp_allocator_t *allocator;
+    const struct uvh_conn_callbacks *callbacks;
+    struct uvh_poller poller;
+    struct uvh_slab slab;
+    struct uvh_buffer_pool buffers;
+    struct uvh_buffer *receive_buffer; /* the current one; NULL until needed */
+    struct uvh_buffer *receiving;      /* the one whose bytes a user is taking; NULL: none */
+    bool pinned;                       /* ... and a reference to it was taken */
+    struct uvh_timeout_list timeouts[UVH_CONN_TIMEOUTS];
+    struct uvh_timeout_lengths write_timeouts; /* the other lengths */
+    struct uvh_timeout_list *timers;           /* of streams, one per step of length; NULL until one is set */
+    struct uvh_list ready;
+    struct uvh_list connecting; /* attempts to connect with a step for the next loop iteration */
+    struct uvh_list streams;
+    struct uvh_file_share file_share;
+    size_t count;         /* connections open, closing or being made */
+    size_t write_backlog; /* bytes that a stream may have pending, unless it says otherwise */
+    _Atomic uint64_t open;
+    _Atomic uint64_t idle;
+    _Atomic uint64_t bytes_received;
+    _Atomic uint64_t bytes_sent;
+};
+
+/* `conn_size`: of the largest struct that begins with a struct uvh_conn. Lengths of timeouts are set by the caller.
+ * Returns 0, or
+ *   libuv's code; then nothing is left open. */
+int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop, const uvhttp_allocator_t *allocator,
+                    const struct uvh_conn_callbacks *callbacks, size_t conn_size, size_t buffer_size);
+
+/* All connections are gone, and the poller is closed. */
+void uvh_shared_release(struct uvh_conn_shared *shared);
+
+/* The receive buffer with at least `space` free bytes following `used`; NULL when memory ran out. Borrowed. */
+struct uvh_buffer *uvh_shared_receive_buffer(struct uvh_conn_shared *shared, size_t space);
+
+/* Timers of streams and timeouts of connections that have expired. */
+void uvh_shared_expire(struct uvh_conn_shared *shared, uint64_t now);
+
+/* Goes on with the connections that were ready when it was called. True when there are more. */
+bool uvh_shared_resume(struct uvh_conn_shared *shared);
+
+/* Closes all connections. */
+void uvh_shared_close_all(struct uvh_conn_shared *shared);
+
+/* The list for timers of streams that have at least so many milliseconds to go; NULL when memory ran out. */
+struct uvh_timeout_list *uvh_shared_timers(struct uvh_conn_shared *shared, uint32_t length_ms);
+
+#endif

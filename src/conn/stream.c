@@ -1,0 +1,343 @@
+/* Streams on connections, and the public functions of all streams. */
+#include "conn/stream.h"
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "conn/conn.h"
+#include "conn/stream_connect.h"
+
+_Static_assert((int)UVHTTP_STREAM_MAX_AREAS <= (int)UVH_OUTPUT_AREAS,
+               "what a stream writes leaves with one call");
+
+static const size_t most_bytes = (size_t)1 << 30;
+
+static uint32_t at_most(size_t bytes)
+{
+    return (uint32_t)(bytes < most_bytes ? bytes : most_bytes);
+}
+
+static struct uvh_conn_shared *shared_of(const struct uvhttp_stream *stream)
+{
+    return stream->carrier == UVH_CARRIER_CONN ? stream->on.conn->shared
+                                               : uvh_stream_connect_shared(stream->on.connecting);
+}
+
+static bool is_ended(const struct uvhttp_stream *stream)
+{
+    return stream->carrier != UVH_CARRIER_CONN || uvh_conn_is_closed(stream->on.conn) ||
+           stream->on.conn->close_after;
+}
+
+/* ---- the user of the connection ---- */
+
+static struct uvhttp_stream *stream_of(const struct uvh_conn *conn)
+{
+    return conn->owner;
+}
+
+/* A stream is read while it writes: what the peer says may be why it does not read. */
+static bool wants_bytes(const struct uvh_conn *conn)
+{
+    return !stream_of(conn)->paused && !conn->close_after;
+}
+
+static size_t receive(struct uvh_conn *conn, char *data, size_t size)
+{
+    struct uvhttp_stream *stream = stream_of(conn);
+    stream->events.data(stream, data, size, stream->arg);
+    return size;
+}
+
+static void peer_ended(struct uvh_conn *conn)
+{
+    struct uvhttp_stream *stream = stream_of(conn);
+    char nothing = 0;
+    stream->events.data(stream, &nothing, 0, stream->arg);
+}
+
+static void out_of_memory(struct uvh_conn *conn)
+{
+    conn->shared->callbacks->failed(conn->shared, "a stream was closed", UVHTTP_ENOMEM);
+    uvh_conn_close(conn);
+}
+
+static void sent(struct uvh_conn *conn)
+{
+    (void)conn;
+}
+
+static bool wants_drain(const struct uvh_conn *conn)
+{
+    return stream_of(conn)->wants_drain && uvh_output_is_empty(&conn->out) && !conn->close_after;
+}
+
+static void drain(struct uvh_conn *conn)
+{
+    struct uvhttp_stream *stream = stream_of(conn);
+    stream->wants_drain = false;
+    if (stream->events.drain != NULL)
+        stream->events.drain(stream, stream->arg);
+}
+
+static bool is_done(const struct uvh_conn *conn)
+{
+    return conn->close_after;
+}
+
+static enum uvh_conn_timeout settle(struct uvh_conn *conn)
+{
+    (void)conn;
+    return UVH_CONN_TIMEOUT_NONE;
+}
+
+static void closed(struct uvh_conn *conn)
+{
+    struct uvhttp_stream *stream = stream_of(conn);
+    if (stream->starting) { /* uvhttp_response_upgrade frees it */
+        uvh_list_remove(&stream->link);
+        stream->carrier = UVH_CARRIER_NONE;
+    } else {
+        uvh_stream_closed(stream, conn->shared);
+    }
+    conn->owner = NULL;
+    uvh_conn_unref(conn);
+}
+
+static const struct uvh_conn_user stream_user = {
+    .wants_bytes = wants_bytes,
+    .receive = receive,
+    .peer_ended = peer_ended,
+    .out_of_memory = out_of_memory,
+    .sent = sent,
+    .wants_drain = wants_drain,
+    .drain = drain,
+    .is_done = is_done,
+    .settle = settle,
+    .closed = closed,
+};
+
+/* ---- the life of a stream ---- */
+
+struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared, const uvhttp_stream_events_t *events,
+                                     void *arg)
+{
+    struct uvhttp_stream *stream = uvh_alloc_zero(shared->allocator, sizeof(*stream));
+    if (stream == NULL)
+        return NULL;
+    stream->events = *events;
+    stream->arg = arg;
+    stream->backlog = at_most(shared->write_backlog);
+    uvh_list_init(&stream->link);
+    uvh_timeout_init(&stream->timer);
+    return stream;
+}
+
+void uvh_stream_begin(struct uvhttp_stream *stream, struct uvh_conn *conn)
+{
+    conn->user = &stream_user;
+    conn->owner = stream;
+    uvh_conn_ref(conn);
+    conn->starved = false;
+    stream->carrier = UVH_CARRIER_CONN;
+    stream->on.conn = conn;
+    if (uvh_list_empty(&stream->link))
+        uvh_list_append(&conn->shared->streams, &stream->link);
+}
+
+void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *shared)
+{
+    uvh_list_remove(&stream->link);
+    uvh_timeout_cancel(&stream->timer);
+    stream->events.closed(stream, stream->arg);
+    uvh_free(shared->allocator, stream);
+}
+
+/* That a timer expires says nothing of the peer, so a write timeout goes on. */
+void uvh_stream_on_timer(struct uvhttp_stream *stream)
+{
+    uvh_timeout_cancel(&stream->timer);
+    if (stream->carrier == UVH_CARRIER_CONNECTING) {
+        uvh_stream_connect_on_timer(stream);
+        return;
+    }
+    struct uvh_conn *conn = stream->on.conn;
+    uvh_conn_event_begin(conn);
+    stream->events.timer(stream, stream->arg);
+    uvh_conn_event_end(conn);
+}
+
+static void stop(struct uvhttp_stream *stream)
+{
+    if (stream->carrier == UVH_CARRIER_CONNECTING)
+        uvh_stream_connect_fail(stream, UVHTTP_ESTOPPED);
+    else if (stream->events.stopping != NULL && !is_ended(stream))
+        stream->events.stopping(stream, stream->arg);
+    else
+        uvhttp_stream_end(stream);
+}
+
+/* Takes those of the moment, since a callback may end any of them. */
+void uvh_stream_stop_all(struct uvh_conn_shared *shared)
+{
+    struct uvh_list batch;
+    uvh_list_init(&batch);
+    uvh_list_take_all(&batch, &shared->streams);
+    while (!uvh_list_empty(&batch)) {
+        struct uvh_list *first = batch.next;
+        uvh_list_remove(first);
+        uvh_list_append(&shared->streams, first);
+        stop(UVH_CONTAINER_OF(first, struct uvhttp_stream, link));
+    }
+}
+
+/* ---- bytes ---- */
+
+static bool exceeds_backlog(const struct uvhttp_stream *stream)
+{
+    return uvh_output_collected(&stream->on.conn->out) > stream->backlog;
+}
+
+/* More than nothing, and not too much. */
+static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count, size_t size)
+{
+    struct uvh_conn *conn = stream->on.conn;
+    int err = 0;
+    uvh_conn_event_begin(conn);
+    /* What is only being collected is no reason to refuse. */
+    if (UVH_UNLIKELY(exceeds_backlog(stream)) && conn->socket.writable)
+        err = uvh_output_flush(conn);
+    if (err == 0 && UVH_UNLIKELY(exceeds_backlog(stream))) {
+        stream->wants_drain = true;
+        err = UVHTTP_EFULL;
+    }
+    if (err == 0)
+        err = uvh_output_write(conn, areas, count, size);
+    uvh_conn_event_end(conn);
+    /* The memory stays until the poller's next iteration. */
+    return err == 0 && uvh_conn_is_closed(conn) ? UVHTTP_EGONE : err;
+}
+
+int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size)
+{
+    if (is_ended(stream))
+        return UVHTTP_EGONE;
+    if (size > most_bytes)
+        return UVHTTP_EINVAL;
+    return size == 0 ? 0 : write_bytes(stream, &(uvhttp_slice_t){data, size}, 1, size);
+}
+
+int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *areas, size_t count)
+{
+    size_t size = 0;
+    if (is_ended(stream))
+        return UVHTTP_EGONE;
+    if (count > UVHTTP_STREAM_MAX_AREAS)
+        return UVHTTP_EINVAL;
+    for (size_t i = 0; i < count; i++) {
+        if (areas[i].length > most_bytes - size)
+            return UVHTTP_EINVAL;
+        size += areas[i].length;
+    }
+    return size == 0 ? 0 : write_bytes(stream, areas, count, size);
+}
+
+size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)
+{
+    return stream->carrier == UVH_CARRIER_CONN ? uvh_output_collected(&stream->on.conn->out) : 0;
+}
+
+size_t uvhttp_stream_blocked(const uvhttp_stream_t *stream)
+{
+    bool blocked = stream->carrier == UVH_CARRIER_CONN && !stream->on.conn->socket.writable;
+    return blocked ? uvhttp_stream_pending(stream) : 0;
+}
+
+void uvhttp_stream_await_drain(uvhttp_stream_t *stream)
+{
+    if (is_ended(stream))
+        return;
+    uvh_conn_event_begin(stream->on.conn);
+    stream->wants_drain = true;
+    uvh_conn_event_end(stream->on.conn);
+}
+
+uint64_t uvhttp_stream_now(const uvhttp_stream_t *stream)
+{
+    return uv_now(shared_of(stream)->loop);
+}
+
+void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes)
+{
+    stream->backlog = at_most(bytes);
+}
+
+int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds)
+{
+    if (is_ended(stream))
+        return UVHTTP_EGONE;
+    if (stream->events.timer == NULL || milliseconds > UVH_TIMEOUT_STEP_MOST)
+        return UVHTTP_EINVAL;
+    if (milliseconds == 0) {
+        uvh_timeout_cancel(&stream->timer);
+        return 0;
+    }
+    struct uvh_conn_shared *shared = shared_of(stream);
+    struct uvh_timeout_list *timers = uvh_shared_timers(shared, milliseconds);
+    if (timers == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_timeout_arm(timers, &stream->timer, uv_now(shared->loop));
+    return 0;
+}
+
+static void set_paused(uvhttp_stream_t *stream, bool paused)
+{
+    stream->paused = paused;
+    if (stream->carrier != UVH_CARRIER_CONN || uvh_conn_is_closed(stream->on.conn))
+        return;
+    struct uvh_conn *conn = stream->on.conn;
+    uvh_conn_event_begin(conn);
+    uvh_conn_event_end(conn);
+}
+
+void uvhttp_stream_pause(uvhttp_stream_t *stream)
+{
+    set_paused(stream, true);
+}
+
+void uvhttp_stream_resume(uvhttp_stream_t *stream)
+{
+    if (stream->paused)
+        set_paused(stream, false);
+}
+
+/* ---- the end ---- */
+
+void uvhttp_stream_end(uvhttp_stream_t *stream)
+{
+    if (stream->carrier == UVH_CARRIER_CONNECTING) { /* there is nothing to be sent before */
+        uvh_stream_connect_give_up(stream);
+        return;
+    }
+    if (is_ended(stream))
+        return;
+    struct uvh_conn *conn = stream->on.conn;
+    uvh_conn_event_begin(conn);
+    uvh_timeout_cancel(&stream->timer);
+    uvh_conn_close_when_sent(conn, true); /* closing waits for the peer's end, so that it gets everything */
+    uvh_conn_event_end(conn);
+}
+
+void uvhttp_stream_close(uvhttp_stream_t *stream)
+{
+    if (stream->carrier == UVH_CARRIER_CONNECTING) {
+        uvh_stream_connect_give_up(stream);
+        return;
+    }
+    struct uvh_conn *conn = stream->on.conn;
+    if (uvh_conn_is_closed(conn))
+        return;
+    uvh_conn_event_begin(conn);
+    uvh_conn_close(conn);
+    uvh_conn_event_end(conn);
+}

@@ -1,0 +1,296 @@
+/* Connections to another server: a name is looked up, its addresses are tried one after the other, each for its share of
+ * the time, and then the connection carries the stream like any other.
+ *
+ * Always true: until it is connected the stream's carrier is the record of what is being done; each attempt is a
+ * connection of its own, in the state UVH_CONN_CONNECTING. The stream's timer is the one of connecting meanwhile. */
+#include "conn/stream_connect.h"
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "conn/conn.h"
+#include "conn/stream.h"
+#include "net/lookup.h"
+#include "platform/socket_connect.h"
+
+enum { SHARE_LEAST_MS = 250 }; /* what RFC 8305 section 5 recommends between the attempts */
+
+struct uvh_connecting {
+    struct uvhttp_stream *stream; /* NULL: over */
+    struct uvh_conn_shared *shared;
+    struct uvh_conn *attempt; /* NULL: none */
+    struct uvh_list link;     /* in shared->connecting when a step is left for the next loop iteration */
+    uvhttp_stream_connected_cb connected;
+    struct uvh_lookup *lookup;   /* NULL: none is in progress */
+    struct addrinfo *found;      /* to be freed */
+    const struct addrinfo *next; /* to be tried */
+    struct addrinfo literal;     /* the only one, of a numeric address */
+    union uvh_address address;
+    uint64_t deadline; /* of all of it; 0: none */
+    int status;        /* of the last attempt */
+    bool calling;      /* a callback of the stream runs */
+};
+
+static struct uvh_connecting *connecting_of(const struct uvhttp_stream *stream)
+{
+    return stream->on.connecting;
+}
+
+struct uvh_conn_shared *uvh_stream_connect_shared(const struct uvh_connecting *connecting)
+{
+    return connecting->shared;
+}
+
+/* ---- the end ---- */
+
+static void release_if_unused(struct uvh_connecting *connecting)
+{
+    struct uvh_conn_shared *shared = connecting->shared;
+    if (connecting->stream != NULL || connecting->calling)
+        return;
+    uv_freeaddrinfo(connecting->found);
+    uvh_list_remove(&connecting->link);
+    uvh_free(shared->allocator, connecting);
+    shared->count--;
+    shared->callbacks->freed(shared);
+}
+
+static void close_attempt(struct uvh_connecting *connecting)
+{
+    struct uvh_conn *conn = connecting->attempt;
+    if (conn == NULL)
+        return;
+    uvh_conn_event_begin(conn);
+    uvh_conn_close(conn);
+    uvh_conn_event_end(conn);
+}
+
+/* Whatever is in progress ends without a callback. */
+static void stop(struct uvh_connecting *connecting)
+{
+    uvh_list_remove(&connecting->link);
+    close_attempt(connecting);
+    if (connecting->lookup != NULL)
+        uvh_lookup_forget(connecting->lookup);
+    connecting->lookup = NULL;
+}
+
+void uvh_stream_connect_give_up(struct uvhttp_stream *stream)
+{
+    struct uvh_connecting *connecting = connecting_of(stream);
+    bool was_calling = connecting->calling;
+    if (connecting->stream == NULL) /* its `closed` runs */
+        return;
+    if (!was_calling)
+        stop(connecting);
+    connecting->calling = true; /* what `closed` asks the stream is answered by the record */
+    connecting->stream = NULL;
+    uvh_stream_closed(stream, connecting->shared);
+    connecting->calling = was_calling;
+    release_if_unused(connecting);
+}
+
+void uvh_stream_connect_fail(struct uvhttp_stream *stream, int code)
+{
+    struct uvh_connecting *connecting = connecting_of(stream);
+    stop(connecting);
+    uvh_timeout_cancel(&stream->timer);
+    connecting->calling = true;
+    connecting->connected(stream, code, stream->arg);
+    if (connecting->stream != NULL) /* it was not closed meanwhile */
+        uvh_stream_connect_give_up(stream);
+    connecting->calling = false;
+    release_if_unused(connecting);
+}
+
+/* ---- attempts ---- */
+
+static void try_next(struct uvh_connecting *connecting);
+
+static void succeed(struct uvh_connecting *connecting)
+{
+    struct uvhttp_stream *stream = connecting->stream;
+    struct uvh_conn *conn = connecting->attempt;
+    uvhttp_stream_connected_cb connected = connecting->connected;
+    connecting->stream = NULL;
+    connecting->attempt = NULL;
+    uvh_timeout_cancel(&stream->timer);
+    conn->state = UVH_CONN_OPEN;
+    uvh_stream_begin(stream, conn);
+    uvh_conn_unref(conn); /* the record's reference */
+    release_if_unused(connecting);
+    connected(stream, 0, stream->arg);
+}
+
+static void on_connected(struct uvh_conn *conn, int status)
+{
+    struct uvh_connecting *connecting = conn->owner;
+    if (status == 0) {
+        succeed(connecting);
+        return;
+    }
+    connecting->status = status;
+    close_attempt(connecting);
+    try_next(connecting);
+}
+
+static void on_closed(struct uvh_conn *conn)
+{
+    struct uvh_connecting *connecting = conn->owner;
+    connecting->attempt = NULL;
+    uvh_conn_unref(conn);
+}
+
+static const struct uvh_conn_user connecting_user = {.connected = on_connected, .closed = on_closed};
+
+/* False when it has failed at once. */
+static bool try_address(struct uvh_connecting *connecting, const struct sockaddr *address)
+{
+    int socket = uvh_socket_connect(address);
+    if (socket < 0) {
+        connecting->status = socket;
+        return false;
+    }
+    struct uvh_conn *conn = uvh_conn_open(connecting->shared, socket, &connecting_user, &connecting->status);
+    if (conn == NULL) {
+        uvh_socket_close(socket);
+        return false;
+    }
+    conn->outgoing = true;
+    conn->owner = connecting;
+    uvh_conn_ref(conn);
+    conn->state = UVH_CONN_CONNECTING;
+    conn->socket.writable = false; /* it becomes so when it is connected, or has failed */
+    connecting->attempt = conn;
+    uvh_conn_event_end(conn);
+    return true;
+}
+
+uint32_t uvh_stream_connect_share(uint64_t left_ms, size_t addresses)
+{
+    uint64_t share = left_ms / addresses;
+    if (share < SHARE_LEAST_MS)
+        share = left_ms < SHARE_LEAST_MS ? left_ms : SHARE_LEAST_MS;
+    return share == 0 ? 1 : (uint32_t)share;
+}
+
+/* For the address that is tried now, with those after it still to come. */
+static void set_time(struct uvh_connecting *connecting)
+{
+    struct uvh_conn_shared *shared = connecting->shared;
+    uint64_t now = uv_now(shared->loop);
+    size_t addresses = 1;
+    if (connecting->deadline == 0)
+        return;
+    for (const struct addrinfo *later = connecting->next; later != NULL; later = later->ai_next)
+        addresses++;
+    uint64_t left = connecting->deadline > now ? connecting->deadline - now : 0;
+    /* The lists are there: the whole time was in one of them. */
+    uvh_timeout_arm(uvh_shared_timers(shared, uvh_stream_connect_share(left, addresses)),
+                    &connecting->stream->timer, now);
+}
+
+static void try_next(struct uvh_connecting *connecting)
+{
+    while (connecting->next != NULL) {
+        const struct sockaddr *address = connecting->next->ai_addr;
+        connecting->next = connecting->next->ai_next;
+        set_time(connecting);
+        if (try_address(connecting, address))
+            return;
+    }
+    uvh_stream_connect_fail(connecting->stream, connecting->status);
+}
+
+void uvh_stream_connect_on_timer(struct uvhttp_stream *stream)
+{
+    struct uvh_connecting *connecting = connecting_of(stream);
+    bool over = uv_now(connecting->shared->loop) >= connecting->deadline;
+    if (over || connecting->next == NULL) {
+        uvh_stream_connect_fail(stream, UV_ETIMEDOUT);
+        return;
+    }
+    connecting->status = UV_ETIMEDOUT;
+    close_attempt(connecting);
+    try_next(connecting);
+}
+
+void uvh_stream_connect_resume(struct uvh_conn_shared *shared)
+{
+    while (!uvh_list_empty(&shared->connecting)) {
+        struct uvh_list *first = shared->connecting.next;
+        uvh_list_remove(first);
+        try_next(UVH_CONTAINER_OF(first, struct uvh_connecting, link));
+    }
+}
+
+static void on_looked_up(void *arg, int status, struct addrinfo *found)
+{
+    struct uvh_connecting *connecting = arg;
+    connecting->shared->callbacks->active(connecting->shared);
+    connecting->lookup = NULL;
+    connecting->found = found;
+    connecting->next = found;
+    connecting->status = status != 0 ? status : UV_EAI_NODATA;
+    try_next(connecting);
+}
+
+/* ---- the beginning ---- */
+
+/* Looks the name up, or takes it as the address it is; nothing is reported before the next loop iteration. */
+static int find_addresses(struct uvh_connecting *connecting, const char *host, int port)
+{
+    struct uvh_conn_shared *shared = connecting->shared;
+    if (!uvh_lookup_literal(host, port, &connecting->address))
+        return uvh_lookup_start(&connecting->lookup, shared->loop, host, port, on_looked_up, connecting);
+    connecting->literal.ai_addr = &connecting->address.any;
+    connecting->next = &connecting->literal;
+    uvh_list_append(&shared->connecting, &connecting->link);
+    shared->callbacks->schedule(shared);
+    return 0;
+}
+
+static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared, const char *host, int port,
+                 uint32_t timeout_ms, uvhttp_stream_connected_cb connected)
+{
+    struct uvh_timeout_list *timers = timeout_ms == 0 ? NULL : uvh_shared_timers(shared, timeout_ms);
+    if (timeout_ms != 0 && timers == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_connecting *connecting = uvh_alloc_zero(shared->allocator, sizeof(*connecting));
+    if (connecting == NULL)
+        return UVHTTP_ENOMEM;
+    *connecting = (struct uvh_connecting){.stream = stream, .shared = shared, .connected = connected};
+    uvh_list_init(&connecting->link);
+    shared->count++;
+    uv_update_time(shared->loop); /* it may not have run for a while */
+    if (timers != NULL)
+        connecting->deadline = uv_now(shared->loop) + timeout_ms;
+    stream->carrier = UVH_CARRIER_CONNECTING;
+    stream->on.connecting = connecting;
+    int err = find_addresses(connecting, host, port);
+    if (err != 0) {
+        connecting->stream = NULL;
+        release_if_unused(connecting);
+        return err == UV_EINVAL ? UVHTTP_EINVAL : err;
+    }
+    if (timers != NULL)
+        uvh_timeout_arm(timers, &stream->timer, uv_now(shared->loop));
+    return 0;
+}
+
+int uvh_stream_connect_start(struct uvh_conn_shared *shared, const char *host, int port, uint32_t timeout_ms,
+                             uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events,
+                             void *arg, uvhttp_stream_t **out)
+{
+    struct uvhttp_stream *stream = uvh_stream_new(shared, events, arg);
+    if (stream == NULL)
+        return UVHTTP_ENOMEM;
+    int err = begin(stream, shared, host, port, timeout_ms, connected);
+    if (err != 0) {
+        uvh_free(shared->allocator, stream);
+        return err;
+    }
+    uvh_list_append(&shared->streams, &stream->link);
+    *out = stream;
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* A connection of HTTP/1.1 as the user of a connection, and what it does for its exchanges: the two tables, and what is
+ * too little for a file of its own. */
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+#include "h1/h1.h"
+#include "server/protocols.h"
+#include "server/send.h"
+#include "server/server.h"
+
+/* ---- for the connection ---- */
+
+/* While a response does not leave, no request is read: a client that takes nothing cannot make the server store
+ * responses. */
+static bool wants_bytes(const struct uvh_conn *conn)
+{
+    const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
+    if (uvh_conn_is_blocked(conn))
+        return false;
+    if (h1->state == UVH_H1_HEAD)
+        return !conn->close_after;
+    return h1->state == UVH_H1_BODY && !uvh_h1_exchange(h1)->base.request.body_paused;
+}
+
+/* A request that is complete is answered all the same. One that is not can never be. */
+static void peer_ended(struct uvh_conn *conn)
+{
+    if (uvh_h1_of(conn)->state != UVH_H1_WAIT)
+        uvh_conn_close(conn);
+}
+
+static bool waits_for_room(const struct uvh_conn *conn)
+{
+    const struct uvh_h1_exchange *exchange = conn->owner;
+    return exchange != NULL && exchange->base.response.wants_drain &&
+           exchange->base.response.state == UVH_RESPONSE_BEGUN && uvh_output_is_empty(&conn->out);
+}
+
+static bool wants_drain(const struct uvh_conn *conn)
+{
+    const struct uvh_h1_exchange *exchange = conn->owner;
+    return waits_for_room(conn) && uvh_exchange_allowed(&exchange->base) > 0;
+}
+
+static void drain(struct uvh_conn *conn)
+{
+    struct uvh_h1_exchange *exchange = conn->owner;
+    uvh_exchange_drained(&exchange->base);
+}
+
+/* An exchange that was answered may be held for long, by a handler that blocks or a job: the client need not wait. */
+static bool is_done(const struct uvh_conn *conn)
+{
+    const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
+    const struct uvh_h1_exchange *exchange = conn->owner;
+    /* When the server drains, what the client has sent before is answered. */
+    bool idle = h1->state == UVH_H1_HEAD && conn->in.length == 0 && !conn->socket.readable;
+    bool last = conn->close_after || (uvh_h1_worker(h1)->closes_idle && idle);
+    return last && (exchange == NULL || exchange->base.finished);
+}
+
+/* The handler's turn: until it responds, then for as long as it likes. */
+static void set_waiting(struct uvh_exchange *exchange, const struct uvh_conn *conn)
+{
+    const struct uvhttp_response *response = &exchange->response;
+    bool incomplete = exchange->request.on_body != NULL && exchange->request.body_paused;
+    if (response->heartbeat && response->state == UVH_RESPONSE_BEGUN)
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_HEARTBEAT, conn->sent);
+    else if (uvhttp_response_open(response) && !incomplete)
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_HANDLER, false);
+    else
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
+}
+
+static void set_exchange_timeout(struct uvh_h1 *h1, struct uvh_exchange *exchange)
+{
+    const struct uvh_conn *conn = &h1->conn;
+    if (uvh_output_is_paced(conn) || (waits_for_room(conn) && !wants_drain(conn)))
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_PACE, false);
+    else if (!uvh_output_is_empty(&conn->out))
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
+    else if (h1->state == UVH_H1_BODY && !exchange->request.body_paused)
+        uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_BODY, conn->received);
+    else
+        set_waiting(exchange, conn);
+}
+
+static enum uvh_conn_timeout settle(struct uvh_conn *conn)
+{
+    struct uvh_h1 *h1 = uvh_h1_of(conn);
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
+    if (exchange == NULL)
+        return UVH_CONN_TIMEOUT_IDLE;
+    if (h1->state != UVH_H1_HEAD) {
+        if (!exchange->base.finished)
+            set_exchange_timeout(h1, &exchange->base);
+        return UVH_CONN_TIMEOUT_NONE;
+    }
+    /* From its first byte a head has to be complete within one timeout, whatever progress it makes. */
+    conn->restart_timeout |= !exchange->head_timed;
+    exchange->head_timed = true;
+    return UVH_CONN_TIMEOUT_HEADER;
+}
+
+static void conn_timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+{
+    if (timeout == UVH_CONN_TIMEOUT_HEADER) {
+        uvh_counter_add(&uvh_h1_worker(uvh_h1_of(conn))->counters.timeouts, 1);
+        uvh_h1_reject(uvh_h1_of(conn), 408, "the request head took too long");
+    } else {
+        conn->shared->callbacks->ended_by(conn, timeout);
+        uvh_conn_close(conn);
+    }
+}
+
+static void closed(struct uvh_conn *conn)
+{
+    struct uvh_h1 *h1 = uvh_h1_of(conn);
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
+    if (exchange == NULL)
+        return;
+    if (h1->state == UVH_H1_HEAD) { /* no request yet, so nobody to tell */
+        uvh_arena_release(&exchange->base.arena);
+        conn->owner = NULL;
+        uvh_conn_unref(conn);
+        return;
+    }
+    if (uvh_h1_worker(h1)->server->on_finished != NULL) /* as long as the socket knows it */
+        uvhttp_request_peer_address(&exchange->base.request);
+    exchange->base.sent -= uvh_output_referenced(&conn->out);
+    uvh_exchange_finish(&exchange->base, true);
+}
+
+static const struct uvh_conn_user h1_user = {
+    .wants_bytes = wants_bytes,
+    .receive = uvh_h1_receive,
+    .peer_ended = peer_ended,
+    .out_of_memory = uvh_h1_out_of_memory,
+    .sent = uvh_h1_sent,
+    .read_failed = uvh_h1_read_failed,
+    .wants_drain = wants_drain,
+    .drain = drain,
+    .is_done = is_done,
+    .settle = settle,
+    .timed_out = conn_timed_out,
+    .closed = closed,
+};
+
+/* ---- for the worker ---- */
+
+size_t uvh_protocols_conn_size(void)
+{
+    return sizeof(struct uvh_h1);
+}
+
+int uvh_protocols_accept(struct uvh_worker *worker, int socket, bool reject)
+{
+    int err;
+    struct uvh_conn *conn = uvh_conn_open(&worker->conns, socket, &h1_user, &err);
+    if (conn == NULL) {
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s", uvhttp_strerror(err));
+        return err;
+    }
+    uvh_counter_add(&worker->conns.open, 1);
+    conn->socket.readable = worker->closes_idle; /* one last look */
+    uvh_worker_watch_time(worker);
+    if (reject) {
+        uvh_counter_add(&worker->counters.rejected_connections, 1);
+        uvh_h1_reject(uvh_h1_of(conn), 503, "too many connections");
+    }
+    uvh_conn_event_end(conn);
+    return 0;
+}
+
+static bool is_idle(const struct uvh_h1 *h1)
+{
+    const struct uvh_conn *conn = &h1->conn;
+    return conn->user == &h1_user && conn->state == UVH_CONN_OPEN && h1->state == UVH_H1_HEAD &&
+           conn->owner == NULL && uvh_output_is_empty(&conn->out);
+}
+
+void uvh_protocols_drain(struct uvh_conn *conn)
+{
+    uvh_conn_event_begin(conn);
+    conn->restart_timeout = true;
+    uvh_conn_try_read(conn);
+    if (is_idle(uvh_h1_of(conn)))
+        uvh_conn_close(conn);
+    uvh_conn_event_end(conn);
+}
+
+/* ---- for exchanges ---- */
+
+static void timed_out(struct uvh_exchange *base, enum uvh_exchange_timeout timeout)
+{
+    struct uvh_h1 *h1 = uvh_h1_exchange_of(base)->h1;
+    struct uvh_conn *conn = &h1->conn;
+    uvh_conn_event_begin(conn);
+    if (timeout == UVH_EXCHANGE_TIMEOUT_BODY) {
+        uvh_conn_try_read(conn);
+        if (!conn->received && !uvh_conn_is_closed(conn)) {
+            uvh_counter_add(&base->worker->counters.timeouts, 1);
+            uvh_h1_reject(h1, 408, "the request body took too long");
+        }
+    } else if (timeout == UVH_EXCHANGE_TIMEOUT_HANDLER) {
+        uvh_counter_add(&base->worker->counters.timeouts, 1);
+        uvh_h1_reject(h1, uvh_exchange_late_status(base), "the answer took too long to make");
+    } else if (timeout == UVH_EXCHANGE_TIMEOUT_HEARTBEAT) {
+        uvh_exchange_send_heartbeat(base);
+    } /* of PACE the event's end sends what is due */
+    uvh_conn_event_end(conn);
+}
+
+static void released(struct uvh_exchange *base)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(base);
+    struct uvh_h1 *h1 = exchange->h1;
+    struct uvh_conn *conn = &h1->conn;
+    uvh_conn_event_begin(conn);
+    if (exchange->pinned != NULL)
+        uvh_buffer_unref(exchange->pinned);
+    if (exchange->body.data != NULL)
+        uvh_bytes_release(&exchange->body);
+    /* A response in parts can be over before the request's body is. */
+    if (!exchange->request_complete)
+        uvh_conn_close_when_sent(conn, true);
+    if (conn->owner == exchange) /* not after an upgrade */
+        conn->owner = NULL;
+    h1->state = UVH_H1_HEAD;
+    uvh_arena_release(&base->arena);
+    uvh_conn_unref(conn);
+    uvh_conn_event_end(conn);
+}
+
+static void peer(struct uvh_exchange *base, char *text)
+{
+    uvh_socket_peer(uvh_h1_exchange_of(base)->h1->conn.socket.fd, text);
+}
+
+static struct uvh_connection_data **connection_data(struct uvh_exchange *base)
+{
+    return &uvh_h1_exchange_of(base)->h1->conn.data;
+}
+
+static const struct uvh_protocol h1_protocol = {
+    .respond = uvh_h1_respond,
+    .begin = uvh_h1_chunks_begin,
+    .write = uvh_h1_chunks_write,
+    .has_room = uvh_h1_chunks_has_room,
+    .pending = uvh_h1_chunks_pending,
+    .await_room = uvh_h1_chunks_await_room,
+    .end = uvh_h1_chunks_end,
+    .upgrade = uvh_h1_upgrade,
+    .interim = uvh_h1_chunks_interim,
+    .admitted = uvh_h1_body_admitted,
+    .pause_body = uvh_h1_body_pause,
+    .read_body = uvh_h1_body_read,
+    .abandon = uvh_h1_abandon,
+    .timed_out = timed_out,
+    .released = released,
+    .peer = peer,
+    .connection_data = connection_data,
+};
+
+struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1)
+{
+    struct uvh_worker *worker = uvh_h1_worker(h1);
+    struct uvh_arena arena;
+    struct uvh_h1_exchange *exchange = uvh_arena_begin(&arena, &worker->arenas, sizeof(*exchange));
+    if (exchange == NULL)
+        return NULL;
+    uvh_clear(exchange, offsetof(struct uvh_h1_exchange, base.match));
+    uvh_exchange_init(&exchange->base, worker, &h1_protocol, arena);
+    uvhttp_head_init(&exchange->head, NULL, 0);
+    exchange->h1 = h1;
+    exchange->base.match.route = NULL;
+    h1->conn.owner = exchange;
+    uvh_conn_ref(&h1->conn);
+    return exchange;
+}

@@ -1,0 +1,150 @@
+/* Requests out of received bytes: heads here, bodies in body.c. They are taken apart in place, as many as have come; handlers
+ * see slices of the receive buffer. */
+#include "h1/h1.h"
+
+#include <uvhttp/error.h>
+
+#include "conn/conn_io.h"
+#include "server/server.h"
+
+/* Without memory for an exchange there is still this much to say, unless it would be in the middle of something else. */
+void uvh_h1_out_of_memory(struct uvh_conn *conn)
+{
+    const struct uvh_h1_exchange *exchange = conn->owner;
+    static const char answer[] =
+        "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    bool open = exchange == NULL || exchange->base.response.state == UVH_RESPONSE_OPEN;
+    conn->shared->callbacks->failed(conn->shared, "request refused", UVHTTP_ENOMEM);
+    /* Responses to earlier requests first. */
+    if (open && uvh_output_flush(conn) == 0 && uvh_output_is_empty(&conn->out))
+        uvh_conn_io_send(conn, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, sizeof(answer) - 1, false);
+    uvh_conn_close(conn);
+}
+
+static void log_refusal(const struct uvh_h1 *h1, int status, const char *detail)
+{
+    struct uvh_server *server = uvh_h1_worker(h1)->server;
+    char peer[UVH_SOCKET_ADDRESS_TEXT];
+    if (uvh_server_logs(server, UVHTTP_LOG_DEBUG))
+        uvh_server_log(server, UVHTTP_LOG_DEBUG, "%s refused with %d: %s", uvh_conn_peer(&h1->conn, peer),
+                       status, detail);
+}
+
+void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
+    if (uvh_conn_is_closed(&h1->conn))
+        return;
+    if (exchange == NULL && (exchange = uvh_h1_exchange_new(h1)) == NULL) {
+        uvh_h1_out_of_memory(&h1->conn);
+        return;
+    }
+    if (exchange->base.began == 0) { /* not even its head was understood; that it was a HEAD still counts */
+        uvhttp_head_t *head = &exchange->head;
+        uint8_t method = head->method;
+        uvhttp_head_init(head, NULL, 0);
+        head->method = method;
+        uvh_request_clear(&exchange->base.request, &exchange->head);
+    }
+    log_refusal(h1, status, detail);
+    h1->state = UVH_H1_WAIT;
+    uvh_conn_close_when_sent(&h1->conn, true);
+    uvh_exchange_refuse(&exchange->base, status, detail);
+}
+
+void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason)
+{
+    uvh_counter_add(&uvh_h1_worker(h1)->counters.parse_errors, 1);
+    uvh_h1_reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
+}
+
+/* The request is known, `length` bytes following its head are at hand. Returns how many of them belong to it and are used. */
+static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
+    const uvhttp_framing_t *framing = &exchange->base.request.framing;
+    uint64_t size = framing->body == UVHTTP_BODY_LENGTH ? framing->content_length : 0;
+    bool at_hand = framing->body != UVHTTP_BODY_CHUNKED && size <= length;
+    uvh_exchange_route(&exchange->base);
+    h1->state = UVH_H1_WAIT;
+    exchange->request_complete = at_hand; /* a refusal need not close the connection then */
+    if (uvh_exchange_admit(&exchange->base)) {
+        exchange->request_complete = false;
+        return uvh_h1_body_start(h1, data, length);
+    }
+    bool undecided = h1->conn.owner == exchange && exchange->base.deciding;
+    if (undecided) /* the body waits for the decision */
+        exchange->request_complete = at_hand && size == 0;
+    return undecided || !at_hand ? 0 : (size_t)size;
+}
+
+bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head, const uvhttp_head_limits_t *limits,
+                         bool *out_of_memory)
+{
+    if (head->reason != UVHTTP_REASON_TOO_MANY_FIELDS || head->field_capacity >= limits->max_fields)
+        return false;
+    uvhttp_field_t *fields = uvh_arena_alloc(arena, limits->max_fields * sizeof(*fields));
+    *out_of_memory = fields == NULL;
+    if (fields != NULL)
+        uvhttp_head_init(head, fields, (uint16_t)limits->max_fields);
+    return fields != NULL;
+}
+
+/* Returns the bytes used; 0 when the head is not complete. */
+static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
+{
+    struct uvh_worker *worker = uvh_h1_worker(h1);
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1); /* there already if the head has begun before */
+    if (exchange == NULL && (exchange = uvh_h1_exchange_new(h1)) == NULL) {
+        uvh_h1_out_of_memory(&h1->conn);
+        return length;
+    }
+    bool out_of_memory = false;
+    uvhttp_reason_t reason = UVHTTP_REASON_NONE;
+    const uvhttp_head_limits_t *limits = &worker->head_limits;
+    uvhttp_parse_result_t result = uvhttp_request_head_parse(&exchange->head, data, length, limits);
+    if (UVH_UNLIKELY(result == UVHTTP_PARSE_BAD) &&
+        uvh_h1_larger_table(&exchange->base.arena, &exchange->head, limits, &out_of_memory))
+        result = uvhttp_request_head_parse(&exchange->head, data, length, limits);
+    if (result == UVHTTP_PARSE_MORE)
+        return 0;
+    struct uvhttp_request *request = &exchange->base.request;
+    size_t head_size = exchange->head.size;
+    if (result == UVHTTP_PARSE_BAD)
+        reason = (uvhttp_reason_t)exchange->head.reason;
+    else
+        reason = uvhttp_request_framing(&exchange->head, &request->framing);
+    if (reason == UVHTTP_REASON_NONE)
+        reason = uvh_request_init(request, &exchange->base.arena, &exchange->head, &out_of_memory);
+    if (out_of_memory) {
+        uvh_h1_reject(h1, 503, uvhttp_strerror(UVHTTP_ENOMEM));
+        return length;
+    }
+    if (reason != UVHTTP_REASON_NONE) {
+        uvh_h1_reject_reason(h1, reason);
+        return length;
+    }
+    uvh_counter_add(&worker->counters.total_requests, 1);
+    uvh_watch_event(&worker->watch);
+    exchange->base.began = worker->watch.turn;
+    h1->requests++;
+    return head_size + start_request(h1, data + head_size, length - head_size);
+}
+
+/* An exchange that goes on after the event needs its head's bytes. */
+static void pin_head(struct uvh_h1 *h1)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
+    if (exchange != NULL && exchange->pinned == NULL && h1->state != UVH_H1_HEAD)
+        exchange->pinned = uvh_receive_pin(&h1->conn);
+}
+
+size_t uvh_h1_receive(struct uvh_conn *conn, char *data, size_t size)
+{
+    struct uvh_h1 *h1 = uvh_h1_of(conn);
+    const struct uvh_conn_user *user = conn->user;
+    size_t used = h1->state == UVH_H1_HEAD ? take_head(h1, data, size) : uvh_h1_body_take(h1, data, size);
+    if (conn->user == user) /* not after an upgrade, which has done so */
+        pin_head(h1);
+    return used;
+}

@@ -1,0 +1,23 @@
+/* The protocols that connections of a worker speak: the ways from accepting to them. Implemented by h1/. */
+#ifndef UVH_SERVER_PROTOCOLS_H
+#define UVH_SERVER_PROTOCOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct uvh_conn;
+struct uvh_worker;
+
+/* Bytes of the largest connection. */
+size_t uvh_protocols_conn_size(void);
+
+/* Takes over an accepted socket. `reject`: answers 503 and closes.
+ * Returns 0, or
+ *   UVHTTP_ENOMEM, or libuv's code; the socket stays the caller's. */
+int uvh_protocols_accept(struct uvh_worker *worker, int socket, bool reject);
+
+/* The server drains: a connection without a request is closed, after one last look whether one has come. It was taken out
+ * of the list of its timeout. */
+void uvh_protocols_drain(struct uvh_conn *conn);
+
+#endif

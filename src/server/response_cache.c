@@ -1,0 +1,153 @@
+/* See the header. */
+#include "server/response_cache.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "conn/conn_io.h"
+#include "platform/file.h"
+#include "platform/memory_file.h"
+
+void uvh_response_cache_init(struct uvh_response_cache *cache, const uvhttp_allocator_t *allocator,
+                             size_t most)
+{
+    *cache =
+        (struct uvh_response_cache){.allocator = allocator, .most = most, .edition = 1, .descriptor = -1};
+}
+
+/* What was counted so far does not count any more, and no slot says that something is kept. */
+static void begin_edition(struct uvh_response_cache *cache)
+{
+    uvh_file_close(cache->descriptor);
+    cache->descriptor = -1;
+    cache->size = 0;
+    cache->edition++;
+}
+
+void uvh_response_cache_release(struct uvh_response_cache *cache)
+{
+    begin_edition(cache);
+    uvh_free(cache->allocator, cache->slots);
+    cache->slots = NULL;
+}
+
+void uvh_response_cache_expire(struct uvh_response_cache *cache, uint64_t now)
+{
+    if (cache->descriptor >= 0 && now >= cache->until)
+        begin_edition(cache);
+}
+
+/* ---- lookup ---- */
+
+static bool is_promised(const uvhttp_prepared_t *prepared, const struct uvh_body *body)
+{
+    if (body->size != prepared->body.length || body->parts != NULL)
+        return false;
+    return body->source == UVH_BODY_FILE
+               ? body->descriptor == prepared->descriptor && body->offset == prepared->offset
+               : body->source == UVH_BODY_MEMORY && body->base == prepared->body.base;
+}
+
+/* What goes out is the prepared fields, the prepared body, and nothing else. */
+static bool is_as_prepared(const struct uvhttp_response *response)
+{
+    const uvhttp_prepared_t *prepared = response->prepared;
+    return prepared != NULL && prepared->id != 0 && is_promised(prepared, &response->body) &&
+           response->status == 200 && response->headers.count == 0 && response->content_type.base == NULL &&
+           !prepared->has_upgrade && response->pace == NULL;
+}
+
+static bool has_slots(struct uvh_response_cache *cache)
+{
+    size_t size = UVH_RESPONSE_CACHE_SLOTS * sizeof(*cache->slots);
+    if (cache->slots == NULL)
+        cache->slots = uvh_alloc_zero(cache->allocator, size);
+    return cache->slots != NULL;
+}
+
+struct uvh_cached_response *uvh_response_cache_lookup(struct uvh_response_cache *cache,
+                                                      const struct uvhttp_response *response, uint64_t until)
+{
+    if (cache->most == 0 || response->body.size > UVH_RESPONSE_CACHE_MOST || !is_as_prepared(response) ||
+        !has_slots(cache))
+        return NULL;
+    if (cache->until != until) {
+        begin_edition(cache);
+        cache->until = until;
+    }
+    uint64_t id = response->prepared->id;
+    struct uvh_cached_response *slot = &cache->slots[id & (UVH_RESPONSE_CACHE_SLOTS - 1)];
+    if (slot->edition != cache->edition) {
+        bool again =
+            slot->id == id && slot->size > 0 && slot->requests >= uvh_response_cache_often(slot->size);
+        *slot = (struct uvh_cached_response){.id = id, .edition = cache->edition, .again = again};
+    }
+    if (slot->id != id)
+        return NULL;
+    slot->requests++;
+    return slot;
+}
+
+/* ---- store ---- */
+
+/* False: without a file, responses are sent as if they were not requested often. */
+static bool open_file(struct uvh_response_cache *cache)
+{
+    if (cache->descriptor < 0)
+        cache->descriptor = uvh_memory_file_open();
+    if (cache->descriptor == -ENOSYS) {
+        cache->most = 0;
+        uvh_response_cache_release(cache);
+    }
+    return cache->descriptor >= 0;
+}
+
+static void store_bytes(struct uvh_response_cache *cache, struct uvh_cached_response *cached,
+                        uvhttp_slice_t head, uvhttp_slice_t body)
+{
+    size_t size = head.length + body.length;
+    if (size > UVH_RESPONSE_CACHE_MOST || cache->size + size > cache->most || !open_file(cache))
+        return;
+    const uvhttp_slice_t areas[] = {head, body};
+    if (uvh_memory_file_write(cache->descriptor, cache->size, areas) != 0)
+        return;
+    cached->offset = cache->size;
+    cached->size = (uint32_t)size;
+    cached->requests = 0;
+    /* The next one begins with a page. */
+    cache->size += (size + UVH_MEMORY_FILE_PAGE - 1) / UVH_MEMORY_FILE_PAGE * UVH_MEMORY_FILE_PAGE;
+}
+
+/* The file was sent from just now, so reading it waits for nothing that sending would not. */
+static void store_file(struct uvh_response_cache *cache, struct uvh_cached_response *cached,
+                       uvhttp_slice_t head, const struct uvh_body *body)
+{
+    size_t size = (size_t)body->size;
+    char *bytes = uvh_alloc(cache->allocator, size);
+    if (bytes != NULL && uvh_file_read(body->descriptor, bytes, size, body->offset) == (int64_t)size)
+        store_bytes(cache, cached, head, (uvhttp_slice_t){bytes, size});
+    uvh_free(cache->allocator, bytes);
+}
+
+void uvh_response_cache_store(struct uvh_response_cache *cache, struct uvh_cached_response *cached,
+                              uvhttp_slice_t head, const struct uvh_body *body)
+{
+    uint32_t often = cached->again ? 1 : uvh_response_cache_often(body->size);
+    if (cached->size > 0 || cached->requests != often)
+        return;
+    if (body->source == UVH_BODY_FILE)
+        store_file(cache, cached, head, body);
+    else
+        store_bytes(cache, cached, head, (uvhttp_slice_t){body->base, (size_t)body->size});
+}
+
+/* ---- send ---- */
+
+size_t uvh_response_cache_send(const struct uvh_response_cache *cache,
+                               const struct uvh_cached_response *cached, struct uvh_conn *conn)
+{
+    if (cached->size == 0 || !conn->socket.writable)
+        return 0;
+    ssize_t sent = uvh_conn_io_send_file(conn, cache->descriptor, cached->offset, cached->size);
+    return sent > 0 ? (size_t)sent : 0;
+}

@@ -1,0 +1,102 @@
+/* The ways to a stream: a request that is upgraded, and a connection to another server. */
+#include <string.h>
+
+#include <uvhttp/error.h>
+#include <uvhttp/stream.h>
+
+#include "base/alloc.h"
+#include "codec/field.h"
+#include "conn/stream.h"
+#include "conn/stream_connect.h"
+#include "server/blocking.h"
+#include "server/send.h"
+#include "server/server.h"
+#include "server/workers.h"
+
+enum { PORT_MOST = 65535 };
+
+bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request, const char *protocol)
+{
+    uvhttp_slice_t wanted = {protocol, strlen(protocol)};
+    if (!request->framing.upgrade)
+        return false;
+    for (uint16_t i = 0; i < request->head->field_count; i++) {
+        const uvhttp_field_t *field = &request->head->fields[i];
+        uvhttp_slice_t value = {request->bytes + field->value_offset, field->value_length};
+        uvhttp_slice_t name;
+        if (field->id != UVHTTP_FIELD_UPGRADE)
+            continue;
+        while (uvh_field_list_next(&value, &name)) {
+            if (uvh_field_name_equal(name, wanted))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int send_upgrade(uvhttp_response_t *response, const char *protocol, struct uvhttp_stream *stream)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    uvh_exchange_hold(exchange); /* for what is taken back */
+    int err = uvhttp_response_set_header(response, "Upgrade", protocol);
+    if (err == 0) {
+        response->stream = stream;
+        err = uvh_send(response, 101, NULL, &(struct uvh_body){.source = UVH_BODY_STREAM, .descriptor = -1});
+    }
+    response->stream = NULL;
+    if (err != 0)
+        uvhttp_response_remove_header(response, "Upgrade");
+    uvh_exchange_let_go(exchange);
+    if (err == 0 && stream->carrier == UVH_CARRIER_NONE) /* sending has found the connection broken */
+        err = UVHTTP_EGONE;
+    return err;
+}
+
+int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
+                            const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    struct uvh_worker *worker = exchange->worker;
+    *out = NULL;
+    int err = uvh_response_check_open(response);
+    if (err != 0)
+        return err;
+    if (events == NULL || events->data == NULL || events->closed == NULL || uvh_blocking_is(exchange) ||
+        !uvhttp_request_offers_upgrade(&exchange->request, protocol))
+        return UVHTTP_EINVAL;
+    if (worker->draining)
+        return UVHTTP_ESTOPPED;
+    struct uvhttp_stream *stream = uvh_stream_new(&worker->conns, events, arg);
+    if (stream == NULL)
+        return UVHTTP_ENOMEM;
+    stream->starting = true;
+    err = send_upgrade(response, protocol, stream);
+    if (err != 0) {
+        uvh_free(worker->server->allocator, stream);
+        return err;
+    }
+    stream->starting = false;
+    *out = stream;
+    return 0;
+}
+
+int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uint32_t timeout_ms,
+                          uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events,
+                          void *arg, uvhttp_stream_t **out)
+{
+    *out = NULL;
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (host == NULL || port <= 0 || port > PORT_MOST || timeout_ms > UVH_TIMEOUT_STEP_MOST ||
+        connected == NULL || events->data == NULL || events->closed == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_server_start_for_streams(server);
+    if (err != 0)
+        return err;
+    struct uvh_worker *worker = uvh_workers_current(server);
+    err = uvh_stream_connect_start(&worker->conns, host, port, timeout_ms, connected, events, arg, out);
+    if (err == 0)
+        uvh_worker_watch_time(worker);
+    return err;
+}
