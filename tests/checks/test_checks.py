@@ -195,7 +195,7 @@ def test_sizes_refuse_a_long_function(project):
 
 def test_sizes_refuse_a_long_file(project):
     write(project, "src/base/long.c", "/* */\n" * 800)
-    assert_refused(project, "sizes", "src/base/long.c", "/* */\n" * 501, "501 lines")
+    assert_refused(project, "sizes", "src/base/long.c", "/* */\n" * 801, "801 lines")
 
 
 def test_sizes_accept_an_exception_with_a_reason(project):
