@@ -15,7 +15,8 @@
  *                    16 parameters, names one twice or not at all, or goes on after '*'; a prefix or host is malformed
  *   UVHTTP_ECONFLICT method and pattern exist already (parameter names do not tell patterns apart)
  *   UVHTTP_EFROZEN   the server listens already
- *   UVHTTP_EINVAL    no handler, the method is no token, or another argument that cannot be meant
+ *   UVHTTP_EINVAL    no handler, the method is no token, a static handler (uvhttp/static.h) with
+ *                    UVHTTP_ROUTE_BLOCKING, or another argument that cannot be meant
  *   UVHTTP_ENOMEM    out of memory; also when the router is NULL, so that only the last of several calls needs a check
  * The first two are logged with the patterns they are about: host, prefix and all. */
 #ifndef UVHTTP_ROUTER_H
@@ -46,8 +47,10 @@ typedef enum uvhttp_route_flags {
      * (uvhttp_response_send_pulled) is asked for to its end before that returns: it may not say UVHTTP_EFULL either. What still waits for the
      * socket cannot be seen from there: uvhttp_response_pending says 0. It may use request and
      * response on this thread only, and none of what says that it is for the loop's thread: uvhttp_response_defer,
-     * uvhttp_response_upgrade and uvhttp_static_handle_request fail with UVHTTP_EINVAL, an abort callback is not called (ask
-     * uvhttp_response_open), and what it attaches to the request is seen by nobody else. Several run at the same time, so `arg` is shared between
+     * uvhttp_response_upgrade, uvhttp_static_handle_request and uvhttp_static_handle_upload fail
+     * with UVHTTP_EINVAL (a route with one of the last two as its handler is refused), an abort
+     * callback is not called (ask uvhttp_response_open), and what it attaches to the request is
+     * seen by nobody else. Several run at the same time, so `arg` is shared between
      * threads; allocator and log callback of the configuration are called from these threads. Not together with UVHTTP_ROUTE_STREAM
      * or an upgrade: UVHTTP_EINVAL. */
     UVHTTP_ROUTE_BLOCKING = 2

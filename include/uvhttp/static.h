@@ -149,7 +149,9 @@ UVHTTP_EXPORT int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_sta
 UVHTTP_EXPORT void uvhttp_static_close(uvhttp_static_t *context);
 
 /* A handler: `context` is the uvhttp_static_t. The file's path is the route's "*" (or "*name") parameter, the whole path when
- * the route has none. Declines nothing: a missing file is 404. */
+ * the route has none. Declines nothing: a missing file is 404.
+ * Only on the loop's thread: uvhttp_router_add refuses it with UVHTTP_ROUTE_BLOCKING, and a
+ * blocking handler that calls it gets UVHTTP_EINVAL. */
 UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                void *context);
 

@@ -192,6 +192,9 @@ static int serve(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
 
 int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
+    /* The caches have no locks. The router refuses such a route, but not a handler that calls. */
+    if (UVH_UNLIKELY(uvhttp_request_is_blocking(request)))
+        return UVHTTP_EINVAL;
     return serve(context, request, response, file_path(request));
 }
 
@@ -243,6 +246,8 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
 
 int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
+    if (uvhttp_request_is_blocking(request))
+        return UVHTTP_EINVAL;
     return store(context, request, response, file_path(request));
 }
 

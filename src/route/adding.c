@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/static.h>
 
 #include "base/alloc.h"
 #include "codec/field.h"
@@ -173,6 +174,12 @@ static int check_route(const uvhttp_route_t *given)
     return 0;
 }
 
+/* These use a cache without locks, that of the loop's thread. */
+static bool needs_loop(uvhttp_handler_cb handler)
+{
+    return handler == uvhttp_static_handle_request || handler == uvhttp_static_handle_upload;
+}
+
 static int insert(struct uvhttp_router *router, struct uvh_route *route)
 {
     size_t count;
@@ -199,6 +206,9 @@ int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
     if (given->method != NULL && is_misspelt(given->method))
         return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
                       "methods are written in capitals");
+    if ((given->flags & UVHTTP_ROUTE_BLOCKING) != 0 && needs_loop(given->handler))
+        return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+                      "static files need the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
     bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
     if (given->pattern[0] != '/' && !is_prefix)
         return refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");

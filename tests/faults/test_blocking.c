@@ -119,6 +119,21 @@ static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg
     return uvhttp_response_send_text(response, 200, "hello");
 }
 
+static uvhttp_static_t *files;
+
+/* The static handler behind one of the program's own. */
+static int serve_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    uvhttp_handler_cb handler = uvhttp_request_query(request, "upload") != NULL
+                                    ? uvhttp_static_handle_upload
+                                    : uvhttp_static_handle_request;
+    (void)arg;
+    int err = handler(request, response, files);
+    atomic_store(&first_result, err);
+    atomic_store(&ended, 1);
+    return err;
+}
+
 /* ---- beginning and ending ---- */
 
 static void begin(void)
@@ -129,7 +144,8 @@ static void begin(void)
         {.pattern = "/pieces",  .handler = pieces,       .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/events",  .handler = events,       .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/gate",    .handler = wait_at_gate, .handler_timeout = 1,           .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/",                     .handler = say,                               .flags = UVHTTP_ROUTE_BLOCKING                          },
+        {.pattern = "/files/*",                     .handler = serve_file,                        .flags = UVHTTP_ROUTE_BLOCKING            },
+        {.pattern = "/",                     .handler = say,                               .flags = UVHTTP_ROUTE_BLOCKING              },
     };
     stage_begin(&stage);
     real = NULL;
@@ -149,6 +165,15 @@ static void begin(void)
 static void end(void)
 {
     raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
+static void end_files(void)
+{
+    raw_client_close(&client, false);
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    uvhttp_static_close(files);
     stage_end(&stage);
 }
 
@@ -294,6 +319,33 @@ static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
     assert_int_equal(atomic_load(&first_result), UVHTTP_EGONE);
 }
 
+/* ---- what is for the loop's thread ---- */
+
+static void static_handler_on_blocking_thread_gets_einval(void **state)
+{
+    static const char *const targets[] = {"/files/index.html", "/files/none", "/files/index.html?upload=1"};
+    const uvhttp_static_config_t config = {
+        .root = UVHTTP_TESTS_DIR "/../examples/site", .uploads = true, .allocator = &stage.heap.allocator};
+    uvhttp_static_stats_t stats;
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_static_open(&files, &config), 0);
+    for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
+        size_t offset = 0;
+        struct raw_answer answer;
+        atomic_store(&first_result, 0);
+        client.received = 0;
+        ask(targets[i]);
+        assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(answer.status, 500);
+        assert_int_equal(atomic_load(&first_result), UVHTTP_EINVAL);
+    }
+    assert_int_equal(uvhttp_static_read_stats(files, &stats), 0);
+    assert_int_equal(stats.hits + stats.misses + stats.negative_hits, 0);
+    end_files();
+}
+
 /* ---- heartbeats ---- */
 
 static bool has_heartbeat(void *arg)
@@ -384,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_breaks_when_there_is_room_is_told_once),
         cmocka_unit_test(memory_may_run_out_at_any_moment),
         cmocka_unit_test(its_client_need_not_wait_for_a_handler_that_is_late),
+        cmocka_unit_test(static_handler_on_blocking_thread_gets_einval),
         cmocka_unit_test(its_stream_of_events_has_heartbeats),
         cmocka_unit_test(a_connection_that_comes_last_is_served_all_the_same),
     };

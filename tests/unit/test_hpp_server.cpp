@@ -595,6 +595,25 @@ static void test_blocking_handlers(void **)
     stage.until([&] { return alive == 0; });
 }
 
+static void blocking_files_route_is_refused(void **)
+{
+    const uvhttp::Files files({.root = UVHTTP_TESTS_DIR "/../examples/site", .uploads = true});
+    for (bool group : {false, true}) {
+        uvhttp::Config config;
+        config.onLog([](uvhttp_log_level_t, std::string_view) {});
+        Server server(std::move(config));
+        if (group)
+            server.host("files.example").group("/g").get("/files/*", files, {.blocking = true});
+        else
+            server.get("/files/*", files, {.blocking = true});
+        assert_true(server.error() == UVHTTP_EINVAL);
+        assert_true(holds(server.where(), "/files/*"));
+    }
+    Server server;
+    server.put("/files/*", files.uploads(), {.blocking = true});
+    assert_true(server.error() == UVHTTP_EINVAL);
+}
+
 static void test_bodies_trailers_and_events(void **)
 {
     Stage stage;
@@ -1666,6 +1685,7 @@ int main()
         cmocka_unit_test(test_later),
         cmocka_unit_test(test_deferred_work),
         cmocka_unit_test(test_blocking_handlers),
+        cmocka_unit_test(blocking_files_route_is_refused),
         cmocka_unit_test(test_bodies_trailers_and_events),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_the_first_failure_stays),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/static.h>
 
 #include "codec/method.h"
 #include "route/router.h"
@@ -458,6 +459,33 @@ static void wrong_arguments_are_refused(void **state)
     assert_false(match.known_path);
 }
 
+/* Static files use the cache of the loop's thread. */
+static void static_handler_on_blocking_route_is_refused(void **state)
+{
+    static const uvhttp_handler_cb handlers[] = {uvhttp_static_handle_request, uvhttp_static_handle_upload};
+    uvhttp_router_t *group, *host_router, *routers[3] = {router};
+    (void)state;
+    assert_int_equal(uvhttp_router_group(router, "/group", &group), 0);
+    assert_int_equal(uvhttp_router_host(router, "files.example", &host_router), 0);
+    routers[1] = group;
+    routers[2] = host_router;
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            uvhttp_route_t route = {
+                .pattern = "/files/*", .handler = handlers[k], .flags = UVHTTP_ROUTE_BLOCKING};
+            complaint[0] = '\0';
+            assert_int_equal(uvhttp_router_add(routers[i], &route), UVHTTP_EINVAL);
+            assert_non_null(strstr(complaint, "/files/*"));
+            assert_non_null(strstr(complaint, "UVHTTP_ROUTE_BLOCKING"));
+        }
+        /* Neither the handler nor the flag is refused alone. */
+        uvhttp_route_t route = {.pattern = "/files/*", .handler = uvhttp_static_handle_request};
+        assert_int_equal(uvhttp_router_add(routers[i], &route), 0);
+        route = (uvhttp_route_t){.pattern = "/*", .handler = handler, .flags = UVHTTP_ROUTE_BLOCKING};
+        assert_int_equal(uvhttp_router_add(routers[i], &route), 0);
+    }
+}
+
 static void a_frozen_router_takes_no_routes(void **state)
 {
     (void)state;
@@ -705,6 +733,7 @@ int main(void)
         TEST(conflicts_are_refused_and_both_patterns_named),
         TEST(very_long_patterns_are_named_as_far_as_there_is_room),
         TEST(wrong_arguments_are_refused),
+        TEST(static_handler_on_blocking_route_is_refused),
         TEST(a_frozen_router_takes_no_routes),
         TEST(method_and_pattern_are_copied_and_the_rest_is_kept),
         TEST(sixteen_parameters_are_possible),
