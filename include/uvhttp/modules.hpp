@@ -142,7 +142,8 @@ struct PrewarmOptions {
 };
 
 /* A folder as a handler, for groups and hosts: its file is what "*" stands for in the pattern. server.files(prefix, files) adds the usual routes, and
- * server.files(prefix, options) does without such an object. It serves one server. */
+ * server.files(prefix, options) does without such an object.
+ * It serves one server: the first that uses it (static.h). */
 class Files
 {
 public:

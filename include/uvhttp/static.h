@@ -12,7 +12,10 @@
  * than 80 bytes apart become one, and when one is left it is a plain 206. More than 64 of them, and such as would make the answer longer than
  * the file, get the whole file, and so does a Range that is malformed. A folder ".well-known" in the root is never hidden (RFC 8615).
  *
- * A context keeps a cache for each worker of its server, so one context serves one server, and no other. */
+ * A context keeps a cache without locks for each worker of its server, so it belongs to one server:
+ * the first that mounts it or answers a request with it. Another server cannot mount it
+ * (UVHTTP_EINVAL), and its requests fail with UVHTTP_EINVAL (500) and one line in the log. Open one
+ * context for each server. */
 #ifndef UVHTTP_STATIC_H
 #define UVHTTP_STATIC_H
 
@@ -151,7 +154,8 @@ UVHTTP_EXPORT void uvhttp_static_close(uvhttp_static_t *context);
 /* A handler: `context` is the uvhttp_static_t. The file's path is the route's "*" (or "*name") parameter, the whole path when
  * the route has none. Declines nothing: a missing file is 404.
  * Only on the loop's thread: uvhttp_router_add refuses it with UVHTTP_ROUTE_BLOCKING, and a
- * blocking handler that calls it gets UVHTTP_EINVAL. */
+ * blocking handler that calls it gets UVHTTP_EINVAL.
+ * So does every server but the first that uses the context. */
 UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                                void *context);
 
@@ -251,7 +255,8 @@ UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefi
                                       const uvhttp_static_config_t *config);
 
 /* The same with a context that was opened before, and prewarmed perhaps; it stays the caller's. It may be mounted several times, on one server.
- * Errors: UVHTTP_EINVAL (the prefix does not begin and end with a slash, or it is mounted on another server), UVHTTP_ENOMEM, those of uvhttp_server_route. */
+ * Errors: UVHTTP_EINVAL (the prefix does not begin and end with a slash, or the context
+ * belongs to another server), UVHTTP_ENOMEM, those of uvhttp_server_route. */
 UVHTTP_EXPORT int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
                                              uvhttp_static_t *context);
 

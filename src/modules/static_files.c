@@ -190,12 +190,35 @@ static int serve(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
     return serve_from_disk(files, cache, response, path);
 }
 
-int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+/* True when the context is this server's, or becomes it now. */
+static bool belongs_to(struct uvhttp_static *files, const uvhttp_server_t *server)
 {
-    /* The caches have no locks. The router refuses such a route, but not a handler that calls. */
+    const uvhttp_server_t *owner = NULL;
+    return atomic_compare_exchange_strong(&files->server, &owner, server) || owner == server;
+}
+
+/* Whether a handler that a program adds itself may use the context for this request: 0 or
+ * UVHTTP_EINVAL. The caches have no locks, and each belongs to one worker's thread. */
+static int check_use(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    const uvhttp_server_t *server = uvhttp_request_server(request);
+    /* The router refuses a blocking route, but not a blocking handler that calls this one. */
     if (UVH_UNLIKELY(uvhttp_request_is_blocking(request)))
         return UVHTTP_EINVAL;
-    return serve(context, request, response, file_path(request));
+    if (UVH_LIKELY(atomic_load_explicit(&files->server, memory_order_relaxed) == server) ||
+        belongs_to(files, server))
+        return 0;
+    if (!atomic_exchange(&files->foreign_told, true))
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR,
+                            "static files: another server has used this uvhttp_static_t before; "
+                            "open one for each server");
+    return UVHTTP_EINVAL;
+}
+
+int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    int err = check_use(context, request, response);
+    return UVH_UNLIKELY(err != 0) ? err : serve(context, request, response, file_path(request));
 }
 
 /* Below a prefix of fixed length, which saves each request the search for its parameter. */
@@ -246,9 +269,8 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
 
 int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
-    if (uvhttp_request_is_blocking(request))
-        return UVHTTP_EINVAL;
-    return store(context, request, response, file_path(request));
+    int err = check_use(context, request, response);
+    return err != 0 ? err : store(context, request, response, file_path(request));
 }
 
 static int store_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
@@ -362,8 +384,9 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
 {
     if (server == NULL || context == NULL)
         return UVHTTP_ENOMEM;
+    const uvhttp_server_t *owner = atomic_load(&context->server);
     if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE) ||
-        (context->server != NULL && context->server != server))
+        (owner != NULL && owner != server))
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     size_t length = strlen(prefix);
@@ -371,7 +394,7 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
     if (pattern == NULL)
         return UVHTTP_ENOMEM;
     /* The requests of other mounts look for their parameter. */
-    bool fixed = context->server == NULL && strpbrk(prefix, ":*%") == NULL;
+    bool fixed = owner == NULL && strpbrk(prefix, ":*%") == NULL;
     memcpy(pattern, prefix, length);
     memcpy(pattern + length, "*", 2);
     if (prefix[length - 1] != '/')
@@ -388,10 +411,10 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
                               .arg = context,
                               .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
+    if (err == 0 && !belongs_to(context, server)) /* used by another one since it was looked at above */
+        err = UVHTTP_EINVAL;
     if (err == 0 && fixed)
         context->prefix_length = length;
-    if (err == 0)
-        context->server = server;
     return err;
 }
 

@@ -21,8 +21,10 @@ struct uvhttp_static {
     struct uvh_static_cache
         prewarmed; /* with several workers not changed any more once requests come: each copies it */
     struct uvh_static_cache *_Atomic caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
-    const uvhttp_server_t *server;                               /* that it is mounted on; NULL: on none */
-    size_t prefix_length; /* of every path that comes through its first mount; 0: see file_path */
+    /* Whose workers the caches are for: the first server that mounts or uses it. NULL: none yet. */
+    const uvhttp_server_t *_Atomic server;
+    atomic_bool foreign_told; /* another server has used it, and that has been logged */
+    size_t prefix_length;     /* of every path that comes through its first mount; 0: see file_path */
 
     _Atomic uint64_t changed;         /* goes up when something has changed in a folder that is watched */
     struct uvh_folder_watch *folders; /* NULL: nothing is watched */

@@ -347,6 +347,83 @@ static void test_one_folder_in_several_places(void **state)
 }
 
 /* No file's name holds a slash, so an encoded one finds nothing, cached or not, whatever the route looks like. */
+static atomic_int errors_logged;
+static char last_error[256];
+
+static void keep_error(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    (void)arg;
+    if (level != UVHTTP_LOG_ERROR || strstr(message, "static files") == NULL)
+        return;
+    snprintf(last_error, sizeof(last_error), "%s", message);
+    atomic_fetch_add(&errors_logged, 1);
+}
+
+/* A second server with the same files, for GET, HEAD and uploads. */
+static void begin_second(struct place *second, uvhttp_static_t *files)
+{
+    uvhttp_config_t *config = uvhttp_config_new();
+    assert_non_null(config);
+    config->log = keep_error;
+    memset(second, 0, sizeof(*second));
+    second->server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    assert_non_null(second->server);
+    assert_int_equal(uvhttp_server_route(second->server, "GET", "/*", uvhttp_static_handle_request, files),
+                     0);
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(second->server),
+                                       &(uvhttp_route_t){.method = "PUT",
+                                                         .pattern = "/*",
+                                                         .handler = uvhttp_static_handle_upload,
+                                                         .arg = files,
+                                                         .flags = UVHTTP_ROUTE_STREAM}),
+                     0);
+    atomic_store(&errors_logged, 0);
+    start(second);
+}
+
+static void second_server_gets_einval(struct place *place)
+{
+    struct place second;
+    begin_second(&second, place->files);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ask(&second, "GET", "/small"), 500);
+        assert_int_equal(ask(&second, "GET", "/missing"), 500);
+        assert_int_equal(ask(&second, "PUT", "/new"), 500);
+        assert_int_equal(ask(place, "GET", "/small"), 200);
+        assert_body(5000);
+    }
+    assert_int_equal(atomic_load(&errors_logged), 1);
+    assert_non_null(strstr(last_error, "another server"));
+    stop(&second);
+}
+
+static void context_of_another_server_gets_einval(void **state)
+{
+    struct place *place = *state;
+    uvhttp_static_stats_t stats;
+    uvhttp_server_t *other = uvhttp_server_new(NULL);
+    place->config.uploads = true;
+    open_files(place, "/*");
+    start(place);
+    assert_int_equal(ask(place, "GET", "/small"), 200); /* the first to use it */
+    second_server_gets_einval(place);
+    assert_int_equal(uvhttp_static_mount_opened(other, "/", place->files), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_read_stats(place->files, &stats), 0);
+    assert_int_equal(stats.hits + stats.misses, 4);
+    uvhttp_server_free(other);
+}
+
+static void context_mounted_on_another_server_gets_einval(void **state)
+{
+    struct place *place = *state;
+    place->config.uploads = true;
+    assert_int_equal(uvhttp_static_open(&place->files, &place->config), 0);
+    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files), 0);
+    start(place);
+    second_server_gets_einval(place);
+}
+
 static void test_encoded_slashes_separate_no_names(void **state)
 {
     struct place *place = *state;
@@ -586,6 +663,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mounting_below_a_prefix, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_mount_where_slashes_are_ignored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_folder_in_several_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(context_of_another_server_gets_einval, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(context_mounted_on_another_server_gets_einval, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_encoded_slashes_separate_no_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mount_says_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_for_every_method, set_up, tear_down),
