@@ -14,6 +14,7 @@ static size_t header_size(void)
 
 struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool, size_t size)
 {
+    uvh_owner_check(&pool->owner);
     struct uvh_arena_block *block = uvh_alloc(pool->allocator, size);
     if (block == NULL)
         return NULL;
@@ -54,12 +55,14 @@ void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *
 
 void uvh_arena_pool_release(struct uvh_arena_pool *pool)
 {
+    uvh_owner_hand_over(&pool->owner);
     while (pool->free != NULL)
         uvh_arena_free_block(pool, uvh_arena_take_block(pool));
 }
 
 static void *bump(struct uvh_arena *arena, size_t size)
 {
+    uvh_owner_check(&arena->pool->owner);
     if (UVH_UNLIKELY(size > (size_t)(arena->end - arena->next)) && add_block(arena, size) != 0)
         return NULL;
     void *memory = arena->next;
@@ -69,6 +72,7 @@ static void *bump(struct uvh_arena *arena, size_t size)
 
 void *uvh_arena_alloc(struct uvh_arena *arena, size_t size)
 {
+    uvh_owner_check(&arena->pool->owner);
     if (size > SIZE_MAX / 2)
         return NULL;
     size_t padding = (size_t)(-(uintptr_t)arena->next) & (UVH_ARENA_ALIGNMENT - 1);

@@ -1,7 +1,10 @@
 /* Bump allocation for everything that lives as long as one exchange, from blocks that are recycled.
  *
  * Always true: what an arena handed out stays valid until uvh_arena_release; nothing is freed singly. After warm-up an exchange
- * takes its block from the pool's free list and gives it back: no heap call. */
+ * takes its block from the pool's free list and gives it back: no heap call.
+ *
+ * A pool and its arenas are used on the thread of the pool's owner (base/owner.h); the pool is
+ * initialised and released on any, while nobody uses it. */
 #ifndef UVH_BASE_ARENA_H
 #define UVH_BASE_ARENA_H
 
@@ -13,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "base/counter.h"
+#include "base/owner.h"
 
 enum {
     UVH_ARENA_BLOCK_SIZE = 4096,  /* a browser's request with its exchange fits into one */
@@ -36,6 +40,7 @@ struct uvh_arena_pool {
     struct uvh_arena_block *free;
     size_t free_count;
     _Atomic uint64_t memory; /* bytes had from the allocator */
+    struct uvh_owner owner;
 };
 
 struct uvh_arena {
@@ -56,6 +61,7 @@ void uvh_arena_free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *b
 static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool *pool)
 {
     struct uvh_arena_block *block = pool->free;
+    uvh_owner_check(&pool->owner);
     if (UVH_UNLIKELY(block == NULL))
         return uvh_arena_new_block(pool, UVH_ARENA_BLOCK_SIZE);
     UVH_UNPOISON(block, UVH_ARENA_BLOCK_SIZE);
@@ -66,6 +72,7 @@ static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool
 
 static inline void uvh_arena_give_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
 {
+    uvh_owner_check(&pool->owner);
     if (UVH_UNLIKELY(block->size != UVH_ARENA_BLOCK_SIZE || pool->free_count >= UVH_ARENA_KEPT_BLOCKS)) {
         uvh_arena_free_block(pool, block);
         return;

@@ -32,6 +32,7 @@ void uvh_buffer_pool_release(struct uvh_buffer_pool *pool)
 
 struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity)
 {
+    uvh_owner_check(&pool->owner);
     struct uvh_buffer *buffer = uvh_alloc(pool->allocator, sizeof(*buffer) + capacity);
     if (buffer == NULL)
         return NULL;

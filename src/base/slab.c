@@ -63,6 +63,7 @@ void uvh_slab_release(struct uvh_slab *slab)
 
 void *uvh_slab_take(struct uvh_slab *slab)
 {
+    uvh_owner_check(&slab->owner);
     if (slab->free == NULL && add_page(slab) != 0)
         return NULL;
     void *object = slab->free;
@@ -75,6 +76,7 @@ void *uvh_slab_take(struct uvh_slab *slab)
 
 void uvh_slab_give(struct uvh_slab *slab, void *object)
 {
+    uvh_owner_check(&slab->owner);
     slab->taken--;
     push_free(slab, object);
 }

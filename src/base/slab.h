@@ -1,6 +1,9 @@
 /* Objects of one size from pages, recycled through a free list: for connections.
  *
- * Always true: a taken object stays at its address until given back; pages go back to the allocator only on release. */
+ * Always true: a taken object stays at its address until given back; pages go back to the allocator only on release.
+ *
+ * Objects are taken and given back on the owner's thread (base/owner.h). The slab is initialised
+ * and released on any, while nobody uses it. */
 #ifndef UVH_BASE_SLAB_H
 #define UVH_BASE_SLAB_H
 
@@ -9,6 +12,7 @@
 #include <uvhttp/types.h>
 
 #include "base/counter.h"
+#include "base/owner.h"
 
 struct uvh_slab_page;
 
@@ -20,6 +24,7 @@ struct uvh_slab {
     size_t per_page;
     size_t taken;
     _Atomic uint64_t memory; /* bytes had from the allocator */
+    struct uvh_owner owner;
 };
 
 /* `object_size` is rounded up to a multiple of 16 bytes. */

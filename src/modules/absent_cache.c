@@ -62,6 +62,7 @@ void uvh_absent_cache_release(struct uvh_absent_cache *cache)
 
 struct uvh_absent_entry *uvh_absent_cache_find(struct uvh_absent_cache *cache, uvhttp_slice_t key)
 {
+    uvh_owner_check(&cache->owner);
     if (cache->count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return NULL;
     struct uvh_absent_entry *entry = *find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
@@ -74,6 +75,7 @@ struct uvh_absent_entry *uvh_absent_cache_find(struct uvh_absent_cache *cache, u
 
 struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uvhttp_slice_t key)
 {
+    uvh_owner_check(&cache->owner);
     if (cache->limit == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return NULL;
     struct uvh_absent_entry *entry = uvh_absent_cache_find(cache, key);
@@ -99,6 +101,7 @@ struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uv
 
 void uvh_absent_cache_remove(struct uvh_absent_cache *cache, uvhttp_slice_t key)
 {
+    uvh_owner_check(&cache->owner);
     if (cache->count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return;
     struct uvh_absent_entry **link = find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));

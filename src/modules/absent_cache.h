@@ -1,8 +1,8 @@
 /* The paths that lately led to no file, with what was said instead (not there, not allowed, a page for whatever is missing).
  *
  * Apart from the files, so that asking for names that do not exist throws out no file however often it is done. Always true: at most as many as allowed,
- * each no longer than UVH_ABSENT_CACHE_MAX_KEY; every entry is in one bucket and in the list. What was asked for least lately goes first. One thread:
- * the loop's. Called by static_fetch.c. */
+ * each no longer than UVH_ABSENT_CACHE_MAX_KEY; every entry is in one bucket and in the list. What was asked for least lately goes first. Used
+ * by its owner's thread, which is that of a loop. Called by static_fetch.c. */
 #ifndef UVH_MODULES_ABSENT_CACHE_H
 #define UVH_MODULES_ABSENT_CACHE_H
 
@@ -12,6 +12,7 @@
 #include <uvhttp/types.h>
 
 #include "base/list.h"
+#include "base/owner.h"
 
 enum { UVH_ABSENT_CACHE_MAX_KEY = 255 }; /* bytes; what is longer is looked for each time */
 
@@ -42,6 +43,7 @@ struct uvh_absent_cache {
     size_t bucket_count; /* a power of two; 0 before the first entry */
     struct uvh_absent_entry **buckets;
     struct uvh_list recent;
+    struct uvh_owner owner;
 };
 
 /* Takes no memory before the first entry. */

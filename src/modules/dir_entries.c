@@ -302,6 +302,7 @@ int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator
 
 void uvh_dir_entries_release(struct uvh_dir_entries *entries)
 {
+    uvh_owner_hand_over(&entries->pool.owner); /* the job that has read them is over */
     if (entries->names.blocks != NULL)
         uvh_arena_release(&entries->names);
     entries->names.blocks = NULL;

@@ -120,9 +120,34 @@ int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *
     return cache->buckets == NULL ? UVHTTP_ENOMEM : 0;
 }
 
+#if defined(UVH_DEBUG_CHECKS)
+static void hand_over_entry(struct uvh_file_entry *entry)
+{
+    uvh_owner_hand_over(&entry->owner);
+    for (int i = 0; i < UVH_CODING_COUNT; i++) {
+        if (entry->variants[i] != NULL)
+            hand_over_entry(entry->variants[i]);
+    }
+}
+#endif
+
+void uvh_file_cache_hand_over(struct uvh_file_cache *cache)
+{
+#if defined(UVH_DEBUG_CHECKS)
+    uvh_owner_hand_over(&cache->owner);
+    for (size_t i = 0; i < cache->bucket_count; i++) {
+        for (struct uvh_file_entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next)
+            hand_over_entry(entry);
+    }
+#else
+    (void)cache;
+#endif
+}
+
 void uvh_file_cache_release(struct uvh_file_cache *cache)
 {
     struct uvh_file_entry *entry;
+    uvh_file_cache_hand_over(cache); /* whoever used it does so no more */
     while ((entry = oldest(cache)) != NULL)
         uvh_file_cache_remove(cache, entry);
     uvh_free(cache->allocator, cache->buckets);
@@ -131,6 +156,7 @@ void uvh_file_cache_release(struct uvh_file_cache *cache)
 
 struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key, size_t length)
 {
+    uvh_owner_check(&cache->owner);
     struct uvh_file_entry *entry = look_up(cache, key, length, uvh_hash(key, length, cache->seed));
     if (entry != NULL)
         touch(cache, entry);
@@ -139,6 +165,7 @@ struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const c
 
 bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
 {
+    uvh_owner_check(&cache->owner);
     size_t memory = uvh_file_entry_memory(entry);
     size_t descriptors = uvh_file_entry_descriptors(entry);
     if (memory > cache->limits.memory || descriptors > cache->limits.descriptors ||
@@ -178,6 +205,7 @@ void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
     if (cache == NULL || entry->variants[coding] != NULL ||
         memory > cache->limits.memory - uvh_file_entry_memory(entry))
         return;
+    uvh_owner_check(&cache->owner);
     touch(cache, entry); /* so that it is not thrown out for itself */
     make_room(cache, memory, 0, 0);
     uvh_file_entry_ref(variant);
@@ -212,6 +240,7 @@ void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cac
 
 void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
 {
+    uvh_owner_check(&cache->owner);
     if (entry->cache != cache)
         return;
     struct uvh_file_entry **link = bucket_of(cache, entry->hash);
@@ -231,6 +260,7 @@ void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *
 
 void uvh_file_cache_shed(struct uvh_file_cache *cache)
 {
+    uvh_owner_check(&cache->owner);
     size_t kept = cache->descriptors / 2;
     while (cache->descriptors > kept)
         evict(cache, oldest_on_disk(cache));

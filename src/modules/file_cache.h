@@ -2,7 +2,7 @@
  *
  * Always true: at most limits.entries entries, of which at most limits.descriptors hold a descriptor, and limits.memory bytes of bodies, variants included; every
  * entry is in one bucket and in the lists of what it holds (in that of memory, when it holds nothing), and the cache holds one reference of it. An entry that is thrown out lives
- * on for those who still send it. One thread: the loop's. */
+ * on for those who still send it. Used by its owner's thread, which is that of a loop. */
 #ifndef UVH_MODULES_FILE_CACHE_H
 #define UVH_MODULES_FILE_CACHE_H
 
@@ -37,6 +37,7 @@ struct uvh_file_cache {
     uint64_t finds;
     struct uvh_list in_memory; /* newest first, by_memory */
     struct uvh_list on_disk;   /* newest first, by_descriptor */
+    struct uvh_owner owner;
     struct uvh_file_cache_counts counts;
 };
 
@@ -44,6 +45,9 @@ struct uvh_file_cache {
 int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
                         const struct uvh_file_cache_limits *limits, uint64_t seed);
 void uvh_file_cache_release(struct uvh_file_cache *cache);
+
+/* Another thread uses the cache and its entries from now on; see base/owner.h. */
+void uvh_file_cache_hand_over(struct uvh_file_cache *cache);
 
 /* The entry of that key, now the newest, or NULL. Borrowed: take a reference to keep it. */
 struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key, size_t length);

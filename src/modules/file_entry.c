@@ -281,7 +281,10 @@ bool uvh_file_entry_current(const struct uvh_file_facts *known, bool settled,
 
 void uvh_file_entry_unref(struct uvh_file_entry *entry)
 {
-    if (entry == NULL || --entry->references > 0)
+    if (entry == NULL)
+        return;
+    uvh_owner_check(&entry->owner);
+    if (--entry->references > 0)
         return;
     for (int i = 0; i < UVH_CODING_COUNT; i++)
         uvh_file_entry_unref(entry->variants[i]);

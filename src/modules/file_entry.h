@@ -10,6 +10,7 @@
 #include <uvhttp/response.h>
 
 #include "base/list.h"
+#include "base/owner.h"
 #include "codec/coding.h"
 #include "codec/http_date.h"
 #include "modules/static_rules.h"
@@ -51,6 +52,7 @@ struct uvh_file_entry {
     unsigned char making;   /* of these, those that are being made */
 
     /* For the cache. */
+    struct uvh_owner owner; /* of its references */
     const uvhttp_allocator_t *allocator;
     struct uvh_file_cache *cache; /* that it is in, or NULL */
     struct uvh_list
@@ -115,6 +117,7 @@ bool uvh_file_entry_current(const struct uvh_file_facts *known, bool settled,
 
 static inline void uvh_file_entry_ref(struct uvh_file_entry *entry)
 {
+    uvh_owner_check(&entry->owner);
     entry->references++;
 }
 

@@ -150,6 +150,8 @@ static struct uvh_static_cache *open_cache(struct uvhttp_static *context, const 
 {
     size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
     struct uvh_static_cache *cache = workers == 1 ? &context->prewarmed : new_cache(context, workers);
+    if (workers == 1)
+        uvh_file_cache_hand_over(&cache->files); /* from the thread that has prewarmed it */
     atomic_store_explicit(&context->caches[uvhttp_request_worker(request)], cache, memory_order_release);
     return cache;
 }

@@ -194,6 +194,7 @@ static void run(struct uvh_task *task)
         result = route->handler(&shadow->request, &shadow->response, route->arg);
     job->result = result;
     job->want = WANT_FINISH;
+    uvh_owner_hand_over(&job->blocks.owner);             /* back to the loop */
     uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* last: the loop may free the job */
 }
 
@@ -457,6 +458,7 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
     err = uvhttp_request_attach(&exchange->request, &key, job, release_job); /* releases it on failure */
     if (err != 0)
         return err;
+    uvh_owner_hand_over(&job->blocks.owner); /* to the thread */
     err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->task);
     if (err == 0) {
         uvhttp_response_on_abort(&exchange->response, on_gone, job);

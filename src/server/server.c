@@ -190,6 +190,8 @@ void uvhttp_server_free(uvhttp_server_t *view)
         return;
     }
     server->free_when_stopped = true;
+    if (server->workers != NULL)
+        uvh_workers_hand_over(&server->workers[0]); /* its loop no longer runs elsewhere */
     if (server->life == UVH_SERVER_NEW)
         uvh_server_close_handles(server);
     if (server->owns_loop) {
@@ -257,6 +259,7 @@ int uvhttp_server_run(uvhttp_server_t *view)
     }
     if (err == 0 && server->streams_only) /* being told to stop does not keep its loop running */
         uvh_server_woken(server);
+    uvh_workers_hand_over(&server->workers[0]); /* perhaps this is another thread than that which listened */
     int left = uv_run(server->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;
 }

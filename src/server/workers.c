@@ -25,9 +25,17 @@ static int open_worker(struct uvh_server *server, size_t index)
     return err;
 }
 
+void uvh_workers_hand_over(struct uvh_worker *worker)
+{
+    uvh_owner_hand_over(&worker->conns.slab.owner);
+    uvh_owner_hand_over(&worker->arenas.owner);
+    uvh_owner_hand_over(&worker->conns.buffers.owner);
+}
+
 /* Of a worker with a loop of its own, whose handles have been told to close. */
 static void free_worker(struct uvh_server *server, size_t index)
 {
+    uvh_workers_hand_over(&server->workers[index]);
     uvh_worker_release(&server->workers[index]);
     if (index > 0)
         uv_loop_close(&server->threads[index].loop);

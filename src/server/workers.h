@@ -32,6 +32,10 @@ bool uvh_workers_ended(struct uvh_server *server);
 /* Waits for the threads, when they have ended. */
 void uvh_workers_join(struct uvh_server *server);
 
+/* The pools of a worker are for another thread from now on (base/owner.h); nobody uses them at the
+ * moment. */
+void uvh_workers_hand_over(struct uvh_worker *worker);
+
 /* Frees the workers, which have all ended. */
 void uvh_workers_free(struct uvh_server *server);
 
