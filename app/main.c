@@ -1,5 +1,6 @@
 /* The program `uvhttp`: finds the command and runs it. It uses nothing but the public API, so that what it can do every
  * program can. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,8 +85,19 @@ static int run(int argc, char **argv)
     return unknown_command(command);
 }
 
+/* A file above RLIMIT_FSIZE is an error of the write then, and does not end the program. */
+static void ignore_file_size_signal(void)
+{
+    struct sigaction action;
+    if (sigaction(SIGXFSZ, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+        return;
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
+    ignore_file_size_signal();
     int code = run(argc, argv);
     if (fflush(stdout) != 0 && code == UVH_EXIT_OK) {
         perror("uvhttp: standard output");

@@ -179,7 +179,6 @@ static int work_on(const struct command *command, int root, const struct uvh_sou
     }
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write then */
     run_threads(&work);
     draw_bar(&work, true);
     uv_mutex_destroy(&work.lock);

@@ -102,7 +102,9 @@ UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb r
  * even if the address is then refused. Errors: UVHTTP_ECONFIG (logged with the field), UVHTTP_EINVAL (address or port),
  * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...; UV_EMFILE: there are not enough descriptors for all workers). Every worker
  * listens on the same port, but for an address that is added while several run: the first one accepts for all there.
- * Also sets SIGPIPE to be ignored if it has its default action, since a vanished client would end the process otherwise. */
+ * Also has SIGPIPE and SIGXFSZ ignored if their action is the default one: a client that
+ * disconnects, or a file above the process's limit of file sizes (RLIMIT_FSIZE), would end the
+ * process otherwise. */
 UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *address, int port);
 
 /* The port of the first listener that has one, 0 before. */

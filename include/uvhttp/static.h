@@ -186,7 +186,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
  *   413  larger than upload_max_size
  *   415  Content-Encoding, since it could not be given back; POST of anything but a form
  *   501  a digest, in a build without OpenSSL
- *   507  the disk is full
+ *   507  the disk is full, or the file exceeds a limit of the process (RLIMIT_FSIZE)
  *   500, 503  the disk fails; out of memory */
 UVHTTP_EXPORT int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response,
                                               void *context);

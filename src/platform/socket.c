@@ -328,13 +328,3 @@ void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
     if (inet_ntop(family, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
         text[0] = '\0';
 }
-
-void uvh_socket_ignore_sigpipe(void)
-{
-    struct sigaction action;
-    if (sigaction(SIGPIPE, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
-        action.sa_handler == SIG_DFL) {
-        action.sa_handler = SIG_IGN;
-        sigaction(SIGPIPE, &action, NULL);
-    }
-}

@@ -2,7 +2,7 @@
  * watcher costs less memory than a libuv stream (docs/architecture.md, "Sockets").
  *
  * Always true: sockets are non-blocking and close on exec; a call interrupted by a signal is repeated; nothing here raises
- * SIGPIPE but sendfile (see uvh_socket_ignore_sigpipe). Results are 0 or a count, or a negative errno, which is libuv's code. */
+ * SIGPIPE but sendfile (see platform/signals.h). Results are 0 or a count, or a negative errno, which is libuv's code. */
 #ifndef UVH_PLATFORM_SOCKET_H
 #define UVH_PLATFORM_SOCKET_H
 
@@ -62,8 +62,5 @@ void uvh_socket_close(int socket);
 
 /* The peer's address without port, "unix:" for a unix socket, or "" when it is not known any more. */
 void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);
-
-/* Ignores SIGPIPE in the process if its action is the default one (which would end the process when a client vanishes). */
-void uvh_socket_ignore_sigpipe(void);
 
 #endif

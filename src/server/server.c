@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "platform/socket.h"
+#include "platform/signals.h"
 #include "route/router.h"
 #include "server/workers.h"
 
@@ -102,7 +102,7 @@ int uvh_server_start(struct uvh_server *server)
     uvh_poller_set_data(&first->conns.poller, server);
     first->watch.wait.data = first->watch.after.data = server;
     server->open_handles += 1 + UVH_WORKER_HANDLES;
-    uvh_socket_ignore_sigpipe();
+    uvh_signals_ignore_failed_writes();
     server->life = UVH_SERVER_RUNNING;
     return 0;
 }

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -115,6 +116,17 @@ def test_a_full_standard_output_is_an_error():
                               env=clean_environment())
     assert done.returncode == 1
     assert "No space left" in done.stderr
+
+
+def test_output_above_file_size_limit_is_an_error(tmp_path):
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    with open(tmp_path / "help", "w") as file:
+        done = subprocess.run([built("uvhttp"), "--help"], stdout=file, stderr=subprocess.PIPE, text=True,
+                              env=clean_environment(), preexec_fn=limit)
+    assert done.returncode == 1, "it is not ended by SIGXFSZ"
+    assert "File too large" in done.stderr
 
 
 @pytest.mark.parametrize("arguments, message", [

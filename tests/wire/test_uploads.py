@@ -205,8 +205,8 @@ class SmallDisk(WireServer):
 
     def __init__(self, size, **limits):
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        # The signal stays ignored in the new program; the limit is taken back here at once.
-        super().__init__(wrapper=["/usr/bin/python3", "-c", "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        # Python ignores the signal, and a new program inherits that.
+        super().__init__(wrapper=["/usr/bin/python3", "-c", "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "
                                   f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); os.execv(sys.argv[1], sys.argv[1:])"], **limits)
         assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
 
