@@ -69,11 +69,13 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
 size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts, char out[UVH_FILE_ENTRY_ETAG_SIZE])
 {
     uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
-    return (size_t)snprintf(out, UVH_FILE_ENTRY_ETAG_SIZE, "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
-                            facts->inode, facts->size, modified);
+    uint64_t changed = (uint64_t)facts->changed_seconds * 1000000000U + facts->changed_nanoseconds;
+    return (size_t)snprintf(out, UVH_FILE_ENTRY_ETAG_SIZE,
+                            "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", facts->inode, facts->size,
+                            modified, changed);
 }
 
-/* The strong one of the file with the coding in it: W/"1-2-3-gzip". */
+/* The strong one of the file with the coding in it: W/"1-2-3-4-gzip". */
 static void write_weak_etag(struct uvh_file_entry *entry, enum uvh_coding coding)
 {
     char strong[UVH_FILE_ENTRY_ETAG_SIZE];

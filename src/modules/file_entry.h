@@ -19,8 +19,8 @@
 struct uvh_watched_folder;
 
 enum {
-    UVH_FILE_ENTRY_ETAG_SIZE = 2 + 1 + 16 + 1 + 16 + 1 + 16 + 1 + 4 + 1 +
-                               1, /* W/, three 64-bit numbers in hex, quotes, a coding, NUL */
+    /* W/, four 64-bit numbers in hex, a coding, quotes, NUL */
+    UVH_FILE_ENTRY_ETAG_SIZE = 2 + 1 + 16 + 1 + 16 + 1 + 16 + 1 + 16 + 1 + 4 + 1 + 1,
 };
 
 /* What a plain GET needs stands together at the end, before the key: with thousands of files in use, each line of these is one that no cache of the
@@ -79,7 +79,9 @@ struct uvh_file_entry {
     char key[]; /* NUL-terminated; behind it the body, if in memory */
 };
 
-/* Writes the entity tag of a file in that state, with a NUL; the length without it. */
+/* Writes the entity tag of a file in that state, with a NUL; the length without it. The time of the
+ * inode's change is in it, since a file that replaces another one may have the same size,
+ * modification time and, when the file system uses it again, inode. */
 size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts, char out[UVH_FILE_ENTRY_ETAG_SIZE]);
 
 struct uvh_file_order {

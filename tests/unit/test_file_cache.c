@@ -259,7 +259,30 @@ static void test_empty_file(void **state)
     uvh_file_entry_unref(entry);
 }
 
-/* The tag is that of inode, size and nanoseconds: each of them changes it. */
+/* The tag is that of inode, size and the times of content and inode in nanoseconds. */
+static void etag_depends_on_every_fact(void **state)
+{
+    enum { COUNT = 8 };
+    struct uvh_file_facts facts[COUNT] = {0};
+    char tags[COUNT][UVH_FILE_ENTRY_ETAG_SIZE];
+    (void)state;
+    facts[1].inode = 1;
+    facts[2].size = 1;
+    facts[3].modified_seconds = 1;
+    facts[4].modified_nanoseconds = 1;
+    facts[5].changed_seconds = 1;
+    facts[6].changed_nanoseconds = 1;
+    facts[7].inode = facts[7].size = UINT64_MAX;
+    facts[7].modified_seconds = facts[7].changed_seconds = -1;
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t length = uvh_file_entry_format_etag(&facts[i], tags[i]);
+        assert_int_equal(length, strlen(tags[i]));
+        assert_int_equal(tags[i][strlen(tags[i]) - 1], '"');
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(tags[i], tags[k]);
+    }
+}
+
 static void test_tags_differ_when_the_file_does(void **state)
 {
     struct place *place = *state;
@@ -281,8 +304,9 @@ static void test_tags_differ_when_the_file_does(void **state)
             assert_string_not_equal(entries[i]->etag, entries[k]->etag);
     }
     char tag[UVH_FILE_ENTRY_ETAG_SIZE];
-    snprintf(tag, sizeof(tag), "\"%llx-a-%llx\"", (unsigned long long)entries[0]->facts.inode,
-             255000000001ULL);
+    const struct uvh_file_facts *facts = &entries[0]->facts;
+    snprintf(tag, sizeof(tag), "\"%llx-a-%llx-%llx\"", (unsigned long long)facts->inode, 255000000001ULL,
+             (unsigned long long)facts->changed_seconds * 1000000000U + facts->changed_nanoseconds);
     assert_string_equal(entries[0]->etag, tag);
     for (size_t i = 0; i < 4; i++)
         uvh_file_entry_unref(entries[i]);
@@ -318,6 +342,9 @@ static void test_fresh_files_are_read_again(void **state)
     assert_true(uvh_file_entry_current(&entry->facts, true, &entry->facts));
     struct uvh_file_facts other = entry->facts;
     other.changed_nanoseconds ^= 1;
+    assert_false(uvh_file_entry_current(&entry->facts, true, &other));
+    other = entry->facts;
+    other.changed_seconds ^= 1;
     assert_false(uvh_file_entry_current(&entry->facts, true, &other));
     uvh_file_entry_unref(entry);
 }
@@ -766,6 +793,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_small_files_are_in_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_files_are_descriptors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_empty_file, set_up, tear_down),
+        cmocka_unit_test(etag_depends_on_every_fact),
         cmocka_unit_test_setup_teardown(test_tags_differ_when_the_file_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_modification_date_is_never_in_the_future, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fresh_files_are_read_again, set_up, tear_down),

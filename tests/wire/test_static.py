@@ -109,7 +109,7 @@ def test_fields_of_a_file(place, serve):
     assert response.get("Content-Type").lower() == "text/html; charset=utf-8"
     assert response.get("Last-Modified") == "Sun, 06 Nov 1994 08:49:37 GMT"
     assert response.get("Accept-Ranges") == "bytes"
-    assert response.get("ETag") == f'"{os.stat(path).st_ino:x}-3-{784111777_000000000:x}"'
+    assert response.get("ETag") == f'"{os.stat(path).st_ino:x}-3-{784111777_000000000:x}-{os.stat(path).st_ctime_ns:x}"'
 
 
 @pytest.mark.parametrize("name, kind", [
@@ -472,7 +472,7 @@ def dated(place):
     """A file with a known date; gives its entity tag."""
     path = write(place, "file", b"0123456789")
     os.utime(path, ns=(0, 784111777_000000000))
-    return f'"{os.stat(path).st_ino:x}-a-{784111777_000000000:x}"'
+    return f'"{os.stat(path).st_ino:x}-a-{784111777_000000000:x}-{os.stat(path).st_ctime_ns:x}"'
 
 
 CONDITIONS = [
@@ -566,6 +566,41 @@ def test_if_range(place, serve, dated, value, status):
     response = serve().ask("/file", "Range: bytes=0-4", "If-Range: " + value.replace("TAG", dated))
     assert response.status == status
     assert response.body == (b"01234" if status == 206 else b"0123456789")
+
+
+def rewrite_with_same_inode_size_and_time(path, content):
+    """As when a file is replaced and its inode is used again. Only the time of the change of the inode tells both apart."""
+    before = os.stat(path)
+    def changed():
+        with open(path, "r+b") as file:
+            file.write(content)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        return os.stat(path).st_ctime_ns != before.st_ctime_ns
+    eventually(changed, "a tick of the file system's clock has passed")
+    after = os.stat(path)
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("size", [10, 100 * KIB], ids=["memory", "descriptor"])
+def test_etag_differs_after_change_with_same_inode_size_and_time(place, serve, size):
+    path = write(place, "file", b"a" * size)
+    write(place, "file.gz", b"a" * size)
+    tags = []
+    for content in (b"b", b"c"):
+        server = serve("--revalidate-ms", "1", "--precompressed")
+        tags += [server.ask("/file").get("ETag"), server.ask("/file", "Accept-Encoding: gzip").get("ETag")]
+        for name in (path, path + b".gz"):
+            rewrite_with_same_inode_size_and_time(name, content * size)
+        for accept in ("identity", "gzip"):
+            def changed():
+                return server.ask("/file", f"Accept-Encoding: {accept}").get("ETag") not in tags
+            eventually(changed, "the cache has looked at the file again")
+            whole = server.ask("/file", f"Accept-Encoding: {accept}", f"If-None-Match: {tags[-2]}, {tags[-1]}")
+            assert (whole.status, whole.body) == (200, content * size)
+            for tag in tags[-2:]:
+                part = server.ask("/file", f"Accept-Encoding: {accept}", f"If-Range: {tag}", "Range: bytes=5-")
+                assert (part.status, part.body) == (200, content * size)
+    assert len(set(tags)) == len(tags)
 
 
 def test_an_empty_file_has_no_ranges(place, serve):
