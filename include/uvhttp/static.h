@@ -167,9 +167,12 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
  * text with the path of each; fields that are no files are ignored; names are made as uvhttp_form_part_t.filename says. All files of a
  * form are complete before the first gets its name.
  *
- * A file has a hidden name (".uvhttp-....part") in the same folder until it is complete, then gets its own in one step; what is given up is removed. Only a process that is
- * killed leaves such files; they are never served. All is written on libuv's thread pool (uvhttp/upload.h). Afterwards this worker's
- * cache has forgotten the path; the others look at it again after revalidate_ms.
+ * A file has a hidden name (".uvhttp-....part") in the same folder until it is complete, then
+ * gets its own in one step; what is given up is removed. Only a process that is killed leaves
+ * such files; they are never served. All is written on libuv's thread pool (uvhttp/upload.h).
+ * When the client is answered, all workers serve the new file, under each path that leads to it
+ * (index, clean URL, fallback, page of an error, precompressed file). A path through a symbolic
+ * link, or of another context for the same folder, shows it after revalidate_ms.
  *
  * Files go into the root, never into more_roots. What is seen of those counts as there; a file that may be replaced is left as it is there, and the new one goes before it.
  *

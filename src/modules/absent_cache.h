@@ -13,19 +13,16 @@
 
 #include "base/list.h"
 #include "base/owner.h"
+#include "modules/path_versions.h"
 
 enum { UVH_ABSENT_CACHE_MAX_KEY = 255 }; /* bytes; what is longer is looked for each time */
-
-struct uvh_watched_folder;
 
 struct uvh_absent_entry {
     int error;      /* a negative errno or UVHTTP_ENOTREG */
     int page;       /* of the settings, sent instead; UVH_STATIC_NO_PAGE: none */
     bool for_html;  /* the page is for who accepts HTML, the error for others */
     uint64_t until; /* milliseconds of the loop's clock; from then on the path is looked at again */
-    /* Where it would appear, and what was known of that when it was looked for; see uvh_file_entry. */
-    struct uvh_watched_folder *folder;
-    uint64_t folder_changes;
+    struct uvh_path_state state; /* of where it would appear; see uvh_file_entry */
     uint64_t seen;
 
     struct uvh_list recent; /* newest first */

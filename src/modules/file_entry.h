@@ -13,10 +13,9 @@
 #include "base/owner.h"
 #include "codec/coding.h"
 #include "codec/http_date.h"
+#include "modules/path_versions.h"
 #include "modules/static_rules.h"
 #include "platform/file.h"
-
-struct uvh_watched_folder;
 
 enum {
     /* W/, four 64-bit numbers in hex, a coding, quotes, NUL */
@@ -43,8 +42,7 @@ struct uvh_file_entry {
     bool looking;             /* a look is under way */
     uint64_t siblings_digest; /* of what is known of the siblings; 0: there are none */
     uint64_t looked_at;       /* milliseconds of the loop's clock: the file was in this state then or later */
-    struct uvh_watched_folder *folder; /* where it comes from; NULL: not watched */
-    uint64_t folder_changes;           /* that folder's count when the file was looked at */
+    struct uvh_path_state state;
 
     /* The same content in other codings; of an entry that is in one itself there are none. */
     struct uvh_file_entry *variants[UVH_CODING_COUNT]; /* with one reference each; NULL: not there */
@@ -65,8 +63,8 @@ struct uvh_file_entry {
     uvhttp_prepared_t *fields; /* of 200 and 206 */
     int descriptor;
     int references;
-    uint64_t fresh_until; /* milliseconds; from then on it is looked at again */
-    uint64_t seen; /* what the count of all changes was when this entry was last compared with its folder */
+    uint64_t fresh_until;  /* milliseconds; from then on it is looked at again */
+    uint64_t seen;         /* what the count of all changes was when `state` was last compared with what is */
     unsigned char coding;  /* enum uvh_coding of the body */
     bool varies;           /* another client may get another coding */
     unsigned char codings; /* those it can be had in, as bits (1 << coding): there already, or to be made */

@@ -36,11 +36,9 @@ struct flight {
     struct uvh_static_load load;
     struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
     uint64_t hash;
-    bool outdated;    /* what it brings may be of the time before an upload, and is not kept */
-    uint64_t started; /* milliseconds of the loop's clock */
-    uint64_t seen;    /* count of all changes when it took off */
-    struct uvh_watched_folder *folder; /* set on the thread pool, before it looks */
-    uint64_t folder_changes;
+    uint64_t started;            /* milliseconds of the loop's clock */
+    uint64_t seen;               /* count of all changes when it took off */
+    struct uvh_path_state state; /* the folder is set on the thread pool, before it looks */
 };
 
 /* A request that waits for somebody else's flight. */
@@ -53,14 +51,15 @@ struct waiter {
 
 /* ---- what is known ---- */
 
-static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_watched_folder *folder,
-                         uint64_t folder_changes, uint64_t *seen)
+static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_path_state *state,
+                         uint64_t *seen)
 {
     uint64_t changed =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed, memory_order_acquire);
     if (*seen == changed)
         return true;
-    if (folder != NULL && uvh_folder_watch_changes(folder) != folder_changes)
+    if (uvh_path_versions_read(&context->versions, state->version_index) != state->version ||
+        (state->folder != NULL && uvh_folder_watch_changes(state->folder) != state->folder_changes))
         return false;
     *seen = changed; /* it was something else; not to be asked again until there is more */
     return true;
@@ -68,7 +67,7 @@ static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_w
 
 bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
 {
-    if (!is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
+    if (!is_unchanged(context, &entry->state, &entry->seen))
         return false;
     return now < entry->fresh_until ||
            (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
@@ -107,7 +106,7 @@ bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_ca
 {
     struct uvh_absent_entry *entry = uvh_absent_cache_find(&cache->absent, path);
     if (entry == NULL || uvhttp_response_now(response) >= entry->until ||
-        !is_unchanged(context, entry->folder, entry->folder_changes, &entry->seen))
+        !is_unchanged(context, &entry->state, &entry->seen))
         return false;
     uvh_counter_add(&cache->counts.negative_hits, 1);
     *result = answer_absent(context, cache, response, entry);
@@ -141,16 +140,23 @@ static void store_absent(struct flight *flight)
         entry->page = load->outcome == UVH_STATIC_FAILED ? UVH_STATIC_NO_PAGE : load->page_index;
         entry->for_html = load->outcome == UVH_STATIC_FALLBACK;
         entry->until = flight->started + load->settings->negative_ms;
-        entry->folder = flight->folder;
-        entry->folder_changes = flight->folder_changes;
+        entry->state = flight->state;
         entry->seen = flight->seen;
     }
     uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
 }
 
+/* What it brings may be of the time before an upload. */
+static bool is_outdated(const struct flight *flight)
+{
+    return uvh_path_versions_read(&flight->context->versions, flight->state.version_index) !=
+           flight->state.version;
+}
+
 /* Brings the cache up to date with what was found. */
 static void store(struct flight *flight)
 {
+    bool outdated = is_outdated(flight);
     const struct uvh_static_load *load = &flight->load;
     const struct uvh_static_settings *settings = load->settings;
     struct uvh_file_cache *files = &flight->cache->files;
@@ -162,18 +168,17 @@ static void store(struct flight *flight)
         entry->looked_at = flight->started;
         /* It is looked at again some time before it is too old, so that nobody has to wait for the look. */
         entry->fresh_until = flight->started - settings->revalidate_ms / 2 +
-                             (flight->folder != NULL ? settings->watched_ms : settings->revalidate_ms);
+                             (flight->state.folder != NULL ? settings->watched_ms : settings->revalidate_ms);
         entry->seen = flight->seen;
-        entry->folder = flight->folder;
-        entry->folder_changes = flight->folder_changes;
+        entry->state = flight->state;
     }
-    if (load->outcome == UVH_STATIC_ENTRY && !flight->outdated)
+    if (load->outcome == UVH_STATIC_ENTRY && !outdated)
         uvh_file_cache_insert(files, entry);
     else if (load->outcome != UVH_STATIC_UNCHANGED && known != NULL && known->looked_at <= flight->started)
         uvh_file_cache_remove(files, known);
     if (load->error == -EMFILE || load->error == -ENFILE)
         uvh_file_cache_shed(files);
-    if (flight->wish.page == UVH_STATIC_NO_PAGE && !flight->outdated)
+    if (flight->wish.page == UVH_STATIC_NO_PAGE && !outdated)
         store_absent(flight);
     uvh_counter_add(
         load->outcome == UVH_STATIC_ENTRY ? &flight->cache->counts.loads : &flight->cache->counts.looks, 1);
@@ -286,9 +291,9 @@ static void run_flight(void *arg)
     struct flight *flight = arg;
     struct uvh_folder_watch *folders = flight->context->folders;
     if (folders != NULL && flight->load.settings->watchable)
-        flight->folder = uvh_folder_watch_add(folders, &flight->load.settings->root, flight->load.path);
-    if (flight->folder != NULL)
-        flight->folder_changes = uvh_folder_watch_changes(flight->folder);
+        flight->state.folder = uvh_folder_watch_add(folders, &flight->load.settings->root, flight->load.path);
+    if (flight->state.folder != NULL)
+        flight->state.folder_changes = uvh_folder_watch_changes(flight->state.folder);
     uvh_static_load_run(&flight->load);
 }
 
@@ -374,6 +379,8 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
                  .exact = wish->page != UVH_STATIC_NO_PAGE,
                  .title = uvhttp_request_path(request)},
     };
+    flight->state.version_index = uvh_path_versions_index(&context->versions, wish->path);
+    flight->state.version = uvh_path_versions_read(&context->versions, flight->state.version_index);
     uvh_list_init(&flight->link);
     uvh_list_init(&flight->waiters);
     if (known != NULL) {
@@ -409,8 +416,9 @@ static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache, uv
     if (known != NULL && uvh_static_fetch_usable(context, known, uvhttp_response_now(response)))
         return answer_entry(context, response, wish, known);
     struct flight *flight = find_flight(cache, key, uvh_hash(key.base, key.length, context->seed));
-    return flight != NULL ? join(flight, response, wish)
-                          : take_off(context, cache, response, wish, known, false);
+    /* Behind an upload nobody joins what began before it, and need not wait for it either. */
+    return flight != NULL && !is_outdated(flight) ? join(flight, response, wish)
+                                                  : take_off(context, cache, response, wish, known, false);
 }
 
 int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cache,
@@ -438,18 +446,4 @@ int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cac
     int page = uvh_static_map_error_page(&context->settings.map, status);
     return page == UVH_STATIC_NO_PAGE ? uvhttp_response_send_status(response, status)
                                       : uvh_static_fetch_page(context, cache, response, page, status);
-}
-
-void uvh_static_fetch_forget(struct uvh_static_cache *cache, uvhttp_slice_t path)
-{
-    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path.base, path.length);
-    struct flight *flight = find_flight(cache, path, uvh_hash(path.base, path.length, cache->files.seed));
-    if (entry != NULL)
-        uvh_file_cache_remove(&cache->files, entry);
-    uvh_absent_cache_remove(&cache->absent, path);
-    uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
-    if (flight == NULL)
-        return;
-    flight->outdated = true;
-    uvh_list_remove(&flight->link); /* who comes from now on does not wait for it */
 }

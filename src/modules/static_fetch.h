@@ -1,8 +1,10 @@
 /* What the cache cannot answer: one trip to the thread pool (static_load.c), and what it brings goes into the cache and to all who asked for it meanwhile.
  *
- * Always true: at most one trip for a path is under way for each worker, but for listings, which differ by request. A request that waits
- * lies in its own exchange's memory and leaves the queue when its client does, so what waits is bounded by the connections there are. Called by
- * static_files.c on the loop's thread of the worker that has the request and the cache. */
+ * Always true: at most one trip for a path is under way for each worker, but for listings, which
+ * differ by request, and for those that began before an upload. A request that waits lies in its
+ * own exchange's memory and leaves the queue when its client does, so what waits is bounded by
+ * the connections there are. Called by static_files.c on the loop's thread of the worker that
+ * has the request and the cache. */
 #ifndef UVH_MODULES_STATIC_FETCH_H
 #define UVH_MODULES_STATIC_FETCH_H
 
@@ -31,8 +33,5 @@ int uvh_static_fetch_page(struct uvhttp_static *context, struct uvh_static_cache
 /* Answers with the page of that status, or a line of text where there is none. */
 int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cache *cache,
                             uvhttp_response_t *response, int status);
-
-/* What this worker knows of a path is no longer true, nor is what it is finding out just now: the next request looks anew. */
-void uvh_static_fetch_forget(struct uvh_static_cache *cache, uvhttp_slice_t path);
 
 #endif

@@ -263,7 +263,7 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
     const struct uvh_static_upload_order order = {
         .settings = &files->settings,
         .lock = &files->uploading,
-        .cache = &files->caches[uvhttp_request_worker(request)],
+        .versions = &files->versions,
         .path = {copy, length},
     };
     return uvh_static_upload_begin(response, &order);
@@ -299,6 +299,7 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
         return UVHTTP_ENOMEM;
     }
     made->settings = settings;
+    uvh_path_versions_init(&made->versions, !settings.follows_name, &made->changed);
     err = uvh_random_number(&made->seed);
     if (err == 0) {
         struct uvh_static_cache_order order = cache_order(made);

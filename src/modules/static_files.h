@@ -17,7 +17,8 @@
 struct uvhttp_static {
     struct uvh_static_settings settings;
     struct uvh_lock uploading; /* see static_publish.h */
-    uint64_t seed;             /* of the caches */
+    struct uvh_path_versions versions;
+    uint64_t seed; /* of the caches */
     struct uvh_static_cache
         prewarmed; /* with several workers not changed any more once requests come: each copies it */
     struct uvh_static_cache *_Atomic caches[UVHTTP_WORKERS_MAX]; /* each is touched by its worker only */
@@ -26,13 +27,13 @@ struct uvhttp_static {
     atomic_bool foreign_told; /* another server has used it, and that has been logged */
     size_t prefix_length;     /* of every path that comes through its first mount; 0: see file_path */
 
-    _Atomic uint64_t changed;         /* goes up when something has changed in a folder that is watched */
+    _Atomic uint64_t changed; /* goes up when something has changed in a watched folder or by an upload */
     struct uvh_folder_watch *folders; /* NULL: nothing is watched */
     int watch_error;                  /* why nothing is, although it should be */
     atomic_bool watch_told;           /* that has been logged */
 };
 
-/* Something has changed in a watched folder since `seen`, maybe where the entry comes from. */
+/* Something has changed since `seen`, maybe where the entry comes from. */
 static inline bool uvh_static_files_stirred(const struct uvhttp_static *context, uint64_t seen)
 {
     return seen !=

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "modules/static_siblings.h"
 
@@ -111,13 +112,24 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
         refuse(publish, 409, "there is a file of that name, and files are not replaced here");
 }
 
-void uvh_static_publish_prepare(struct uvh_static_publish *publish)
+static int open_folder(const struct uvh_static_publish *publish, int *folder)
 {
     const struct uvh_static_settings *settings = publish->settings;
     struct uvh_file_root root = settings->root;
-    int folder;
     root.next = NULL; /* nothing is stored in more_roots */
-    int error = uvh_file_open_folder(&root, publish->folder, settings->upload_folders, &folder);
+    int error = uvh_file_open_folder(&root, publish->folder, false, folder);
+    if (error != -ENOENT || !settings->upload_folders)
+        return error;
+    error = uvh_file_open_folder(&root, publish->folder, true, folder);
+    uvh_path_versions_raise_folders(publish->versions,
+                                    (uvhttp_slice_t){publish->folder, strlen(publish->folder)});
+    return error;
+}
+
+void uvh_static_publish_prepare(struct uvh_static_publish *publish)
+{
+    int folder;
+    int error = open_folder(publish, &folder);
     if (error != 0) {
         note_folder_error(publish, error);
         return;
@@ -139,6 +151,13 @@ static bool digests_match(const struct uvh_static_publish *publish)
     return true;
 }
 
+static void raise_version(const struct uvh_static_publish *publish, const char *name)
+{
+    char path[PATH_MAX];
+    if (write_path(publish, name, path))
+        uvh_path_versions_raise(publish->versions, (uvhttp_slice_t){path, strlen(path)});
+}
+
 static void give_name(struct uvh_static_publish *publish, struct uvh_static_part *part)
 {
     bool keep = !publish->settings->upload_overwrite || must_be_new(publish);
@@ -152,6 +171,7 @@ static void give_name(struct uvh_static_publish *publish, struct uvh_static_part
     if (error != 0)
         return;
     part->file.name[0] = '\0';
+    raise_version(publish, part->name);
     struct uvh_file_facts facts;
     if (uvh_file_look_in(publish->store->folder, part->name, &facts) == 0)
         uvh_file_entry_format_etag(&facts, publish->etag);

@@ -8,6 +8,7 @@
 #include "codec/conditional.h"
 #include "codec/digest_field.h"
 #include "modules/file_entry.h"
+#include "modules/path_versions.h"
 #include "modules/spool.h"
 #include "modules/static_settings.h"
 #include "platform/digest.h"
@@ -23,6 +24,7 @@ struct uvh_static_part {
 struct uvh_static_publish {
     const struct uvh_static_settings *settings;
     struct uvh_lock *lock; /* of the root: from the last look at a name to giving it, nobody else publishes */
+    struct uvh_path_versions *versions; /* of the root */
     struct uvh_store *store;
     const char *folder; /* below the root, without a slash at its ends; "" is the root */
     struct uvh_static_part *parts;

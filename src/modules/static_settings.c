@@ -220,6 +220,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
     if (err == 0)
         err = open_roots(settings, config);
     settings->watchable = settings->more_root_count == 0 && uvh_static_map_is_plain(config);
+    settings->follows_name = config->try_files == NULL;
     if (err != 0)
         uvh_static_settings_release(settings);
     return err;

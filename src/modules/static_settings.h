@@ -33,7 +33,8 @@ struct uvh_static_settings {
     uint64_t negative_ms; /* 0: none are kept */
     uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
     bool watch;
-    bool watchable; /* what a path leads to follows from its folder alone */
+    bool watchable;    /* what a path leads to follows from its folder alone */
+    bool follows_name; /* the file of a path has its name, perhaps with an extension, or is its index */
     uint64_t rate_limit;
     uint64_t rate_burst;
     bool listing;

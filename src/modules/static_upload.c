@@ -13,7 +13,6 @@
 #include "codec/field.h"
 #include "modules/field_lines.h"
 #include "modules/static_answer.h"
-#include "modules/static_fetch.h"
 #include "modules/static_publish.h"
 #include "modules/upload_name.h"
 
@@ -27,7 +26,6 @@ static const char key; /* under which an upload travels with the exchange */
 struct upload {
     struct uvh_spool spool;
     struct uvh_static_publish publish;
-    struct uvh_static_cache *_Atomic *cache;
     struct uvh_static_part *last;
     struct uvh_static_part *open; /* POST: the part that comes at the moment, when it is a file */
     uvhttp_multipart_t *parser;   /* POST */
@@ -53,30 +51,6 @@ static int answer_refusal(struct upload *upload)
     if (publish->status != 0)
         return refuse(upload->spool.response, publish->status, publish->reason);
     return uvh_spool_answer_error(&upload->spool, publish->error);
-}
-
-static void forget(struct upload *upload, const char *path, size_t length)
-{
-    struct uvh_static_cache *cache = atomic_load_explicit(upload->cache, memory_order_relaxed);
-    if (cache != NULL)
-        uvh_static_fetch_forget(cache, (uvhttp_slice_t){path, length});
-}
-
-/* The file, and the folder above it, of which it may be the index, are looked at anew. */
-static void forget_part(struct upload *upload, const struct uvh_static_part *part)
-{
-    uvhttp_request_t *request = upload->spool.request;
-    size_t folder = strlen(upload->publish.folder);
-    size_t name = strlen(part->name);
-    char *path = uvhttp_request_allocate(request, folder + 1 + name);
-    if (path == NULL) /* then it is looked at when its time has come */
-        return;
-    memcpy(path, upload->publish.folder, folder);
-    if (folder > 0)
-        path[folder++] = '/';
-    memcpy(path + folder, part->name, name);
-    forget(upload, path, folder + name);
-    forget(upload, path, folder);
 }
 
 /* Where the path of the request leads, with a name behind it unless that is NULL; NULL when memory ran out. */
@@ -150,8 +124,6 @@ static void run_publish(void *arg)
 static int finish_publish(uvhttp_response_t *response, void *arg)
 {
     struct upload *upload = UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
-    for (struct uvh_static_part *part = upload->publish.parts; part != NULL; part = part->next)
-        forget_part(upload, part);
     if (!uvhttp_response_open(response)) /* the client has gone; the file stays */
         return 0;
     if (upload->publish.status != 0 || upload->publish.error != 0)
@@ -378,8 +350,7 @@ static struct upload *new_upload(uvhttp_response_t *response, const struct uvh_s
                   .response = response,
                   .sync = order->settings->upload_sync,
                   .told = written},
-        .publish = {.settings = order->settings,    .lock = order->lock   },
-        .cache = order->cache,
+        .publish = {.settings = order->settings,                  .lock = order->lock, .versions = order->versions},
     };
     upload->publish.store = &upload->spool.store;
     return upload;

@@ -6,15 +6,14 @@
 
 #include <uvhttp/response.h>
 
-#include "modules/static_cache.h"
+#include "modules/path_versions.h"
 #include "modules/static_settings.h"
 #include "platform/lock.h"
 
 struct uvh_static_upload_order {
     const struct uvh_static_settings *settings;
     struct uvh_lock *lock; /* one for all uploads to the root */
-    struct uvh_static_cache *_Atomic
-        *cache;          /* where this worker's is, or will be: what is uploaded is forgotten there */
+    struct uvh_path_versions *versions;
     uvhttp_slice_t path; /* as that of uvh_static_fetch */
 };
 

@@ -104,15 +104,81 @@ def test_a_new_index_file_is_seen_at_once(place, serve):
     assert server.ask("/docs/").body == server.ask("/docs/index.html").body == b"new"
 
 
-def test_other_workers_see_it_after_the_interval(place, serve):
-    write(place, "x", b"old")
-    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "20", "--workers", "4")
-    connections = [server.connect() for _ in range(16)]
-    assert {connection.ask("GET", "/x").body for connection in connections} == {b"old"}
-    assert put(server, "/x").status == 204
+HOUR = "3600000"
+
+# Files, flags, what is requested (target and fields), the path that is stored, and the answers before and after.
+DERIVED = {
+    "file": ({"x": b"old"}, [], ("/x",), "/x", (200, b"old"), (200, b"new")),
+    "clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about",), "/about.html", (200, b"old"), (200, b"new")),
+    "missing-clean-url": ({}, ["--clean-urls"], ("/about",), "/about.html", 404, (200, b"new")),
+    "better-than-clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about",), "/about", (200, b"old"), (200, b"new")),
+    "clean-url-without-slash": ({}, ["--clean-urls"], ("/about/",), "/about.html", 404, 301),
+    "folder-before-clean-url": ({"about.html": b"old"}, ["--clean-urls", "--upload-folders"], ("/about",), "/about/index.html",
+                                (200, b"old"), 301),
+    "index": ({"d/index.html": b"old"}, [], ("/d/",), "/d/index.html", (200, b"old"), (200, b"new")),
+    "better-index": ({"d/b.html": b"old"}, ["--index", "a.html b.html"], ("/d/",), "/d/a.html", (200, b"old"), (200, b"new")),
+    "missing-index": ({"d/x": b""}, [], ("/d/",), "/d/index.html", 403, (200, b"new")),
+    "root-index": ({}, [], ("/",), "/index.html", 403, (200, b"new")),
+    "fallback": ({"index.html": b"old"}, ["--spa"], ("/deep/place", "Accept: text/html"), "/index.html", (200, b"old"), (200, b"new")),
+    "no-fallback-any-more": ({"index.html": b"old"}, ["--spa", "--upload-folders"], ("/deep/place", "Accept: text/html"), "/deep/place",
+                             (200, b"old"), (200, b"new")),
+    "error-page": ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none",), "/404.html", (404, b"old"), (404, b"new")),
+    "made-folder": ({}, ["--upload-folders"], ("/a/b/",), "/a/b/c/d", 404, 403),
+    "made-folder-without-slash": ({}, ["--upload-folders"], ("/a",), "/a/b/c/d", 404, 301),
+    "sibling": ({"app.js": b"source", "app.js.gz": b"old"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"), "/app.js.gz",
+                (200, b"old"), (200, b"new")),
+    "new-sibling": ({"app.js": b"source"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"), "/app.js.gz",
+                    (200, b"source"), (200, b"new")),
+    "sibling-of-clean-url": ({"v1.2.html": b"source", "v1.2.html.br": b"old"}, ["--precompressed", "--clean-urls"],
+                             ("/v1.2", "Accept-Encoding: br"), "/v1.2.html.br", (200, b"old"), (200, b"new")),
+    "try-files": ({"pages/x.htm": b"old"}, ["--try-files", "{path} pages/{path}.htm"], ("/x",), "/pages/x.htm", (200, b"old"),
+                  (200, b"new")),
+    "try-files-page": ({"last": b"old"}, ["--try-files", "{path} other/{path} last"], ("/x",), "/last", (200, b"old"), (200, b"new")),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("case", DERIVED.values(), ids=DERIVED.keys())
+def test_upload_shows_at_once_on_every_path_and_worker(place, serve, case, workers):
+    """Nothing is looked at again because its time has come: that would take an hour."""
+    files, flags, asked, stored, before, after = case
+    for name, content in files.items():
+        write(place, name, content)
+        os.utime(os.path.join(place, name), (10 ** 9, 10 ** 9))  # siblings are no older than their source
+    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", HOUR, "--negative-ms", HOUR, "--workers", str(workers), *flags)
+    connections = [server.connect() for _ in range(4 * workers)]
+
+    def status_of(expected):
+        return expected if isinstance(expected, tuple) else (expected,)
+
+    for expected in (before, before, after):
+        if expected is after:
+            assert put(server, stored).status in (201, 204)
+        for answer in [connection.ask("GET", *asked) for connection in connections]:
+            assert (answer.status, answer.body)[:len(status_of(expected))] == status_of(expected)
     for connection in connections:
-        eventually(lambda: connection.ask("GET", "/x").body == b"new", "this worker has noticed")
         connection.close()
+
+
+def test_form_shows_at_once_on_every_path(place, serve):
+    write(place, "d/index.html", b"old")
+    server = serve("--uploads", "--upload-overwrite", "--clean-urls", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
+    assert server.ask("/d/").body == b"old" and server.ask("/d/about").status == 404
+    assert post(server, "/d/", form((b"index.html", b"new"), (b"about.html", b"here"))).status == 201
+    assert server.ask("/d/").body == b"new" and server.ask("/d/about").body == b"here"
+
+
+def test_upload_leaves_other_entries_alone(place, serve):
+    """They need no look at the disk: it would find that the file has gone."""
+    for name in ("kept", "d/kept.html", "d/index.html"):
+        write(place, name, b"old")
+    server = serve("--uploads", "--upload-folders", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
+    for target in ("/kept", "/d/kept.html", "/d/"):
+        assert server.ask(target).body == b"old"
+        os.remove(os.path.join(place, target[1:] + ("index.html" if target.endswith("/") else "")))
+    assert put(server, "/other").status == put(server, "/new/deep/other").status == put(server, "/e/other").status == 201
+    for target in ("/kept", "/d/kept.html", "/d/"):
+        assert server.ask(target).body == b"old"
 
 
 def test_a_file_is_kept_unless_it_may_be_replaced(place, serve):
