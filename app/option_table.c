@@ -82,7 +82,7 @@ const struct uvh_option uvh_option_table[] = {
           "how hard --compress tries with brotli (default: 4)"),
     FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N", "how hard --compress tries with zstd (default: 3)"),
     FILES("watch", SWITCH, watch, 0, 0, NULL,
-          "have the system tell of changed files, so that they show at once"),
+          "have the system tell of changed files, so that they show within milliseconds"),
     FILES("negative-ms", NUMBER, negative_ms, 1, 3600000, "MS",
           "milliseconds for which it is remembered that a file is not there (default: as --revalidate-ms, up "
           "to "

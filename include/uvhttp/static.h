@@ -87,8 +87,10 @@ typedef struct uvhttp_static_config {
         cache_descriptors; /* files kept open by all workers together; 0: a quarter of what the process may open */
     size_t
         negative_ms; /* milliseconds for which a path without a file (404, 403, a fallback) is remembered; 0: revalidate_ms, but no more than 1,000; UVHTTP_STATIC_NEVER: not at all */
-    bool
-        watch; /* have the system tell of changes (inotify): they show at once, and revalidate_ms, then 10,000 by default, is for those it does not tell */
+    /* Have the system tell of changes (inotify). A thread reads what it tells, so a change shows
+     * after up to some milliseconds, not necessarily with the next request. revalidate_ms, then
+     * 10,000 by default, is for changes that the system does not tell of. */
+    bool watch;
 
     /* Types and fields by name; copied, and worked out once for each file when it is read. */
     const char *const *
