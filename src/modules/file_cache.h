@@ -37,6 +37,8 @@ struct uvh_file_cache {
     uint64_t finds;
     struct uvh_list in_memory; /* newest first, by_memory */
     struct uvh_list on_disk;   /* newest first, by_descriptor */
+    uint64_t date_read; /* milliseconds of the loop's clock at which `date` was read; static_entity.c */
+    int64_t date;       /* seconds since 1970 */
     struct uvh_owner owner;
     struct uvh_file_cache_counts counts;
 };

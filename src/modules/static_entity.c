@@ -9,6 +9,7 @@
 #include "codec/range.h"
 #include "modules/byte_ranges.h"
 #include "modules/field_lines.h"
+#include "modules/file_cache.h"
 
 static void release_entry(void *entry)
 {
@@ -25,17 +26,88 @@ static void distrust_entry(int error, void *arg)
     entry->broken = true;
 }
 
+/* ---- Last-Modified, which is never later than Date (RFC 9110 section 8.8.2.1) ---- */
+
+/* What Date says, in seconds since 1970. For entries of a cache the clock is read once in each
+ * millisecond of the loop's clock. */
+static int64_t read_date(uvhttp_response_t *response, const struct uvh_file_entry *entry)
+{
+    const uvhttp_server_t *server = uvhttp_request_server(uvhttp_response_request(response));
+    struct uvh_file_cache *cache = entry->cache;
+    uint64_t now = uvhttp_response_now(response);
+    if (cache == NULL)
+        return uvhttp_server_unix_ms(server) / 1000;
+    if (cache->date_read != now) {
+        cache->date_read = now;
+        cache->date = uvhttp_server_unix_ms(server) / 1000;
+    }
+    return cache->date;
+}
+
+/* The fields that are sent: the entry's, or a copy when the clock was set back behind them. */
+struct fields {
+    const uvhttp_prepared_t *used;
+    uvhttp_prepared_t *copy; /* NULL: none */
+};
+
+static int copy_with_date(struct fields *fields, const struct uvh_file_entry *entry,
+                          const uvhttp_prepared_t *prepared, int64_t seconds)
+{
+    char date[UVH_HTTP_DATE_SIZE + 1];
+    uvh_http_date_format(seconds, date);
+    date[UVH_HTTP_DATE_SIZE] = '\0';
+    fields->used = fields->copy = uvhttp_prepared_new(entry->allocator);
+    if (fields->copy == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvhttp_prepared_add_all(fields->copy, prepared, "Last-Modified");
+    if (err == 0)
+        err = uvhttp_prepared_add(fields->copy, "Last-Modified", date);
+    if (err != 0)
+        uvhttp_prepared_free(fields->copy);
+    return err;
+}
+
+/* 0 or UVHTTP_ENOMEM, and then there is nothing to be released. */
+static UVH_ALWAYS_INLINE int choose_fields(struct fields *fields, uvhttp_response_t *response,
+                                           const struct uvh_file_entry *entry,
+                                           const uvhttp_prepared_t *prepared)
+{
+    int64_t date = read_date(response, entry);
+    *fields = (struct fields){.used = prepared};
+    return UVH_LIKELY(entry->modified <= date) ? 0 : copy_with_date(fields, entry, prepared, date);
+}
+
+/* Behind sending. An answer that failed may be made again, and must not have the copy then. */
+static UVH_ALWAYS_INLINE int release_fields(struct fields *fields, uvhttp_response_t *response, int err)
+{
+    if (UVH_UNLIKELY(fields->copy != NULL)) {
+        if (err != 0)
+            uvhttp_response_use_prepared(response, NULL);
+        uvhttp_prepared_free(fields->copy);
+    }
+    return err;
+}
+
+/* ---- sending ---- */
+
 static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, int status, uint64_t offset,
                      uint64_t size)
 {
+    struct fields fields;
+    int err = choose_fields(&fields, response, entry, entry->fields);
+    if (UVH_UNLIKELY(err != 0))
+        return err;
     uvh_file_entry_ref(entry);
-    uvhttp_response_use_prepared(response, entry->fields);
-    if (entry->descriptor < 0)
-        return uvhttp_response_send_borrowed(response, status, NULL, entry->body + offset, (size_t)size,
-                                             release_entry, entry);
-    uvhttp_response_on_read_error(response, distrust_entry, entry);
-    return uvhttp_response_send_descriptor(response, status, NULL, entry->descriptor, offset, size,
-                                           release_entry, entry);
+    uvhttp_response_use_prepared(response, fields.used);
+    if (entry->descriptor < 0) {
+        err = uvhttp_response_send_borrowed(response, status, NULL, entry->body + offset, (size_t)size,
+                                            release_entry, entry);
+    } else {
+        uvhttp_response_on_read_error(response, distrust_entry, entry);
+        err = uvhttp_response_send_descriptor(response, status, NULL, entry->descriptor, offset, size,
+                                              release_entry, entry);
+    }
+    return release_fields(&fields, response, err);
 }
 
 static int send_unsatisfied(uvhttp_response_t *response, const struct uvh_file_entry *entry)
@@ -44,6 +116,16 @@ static int send_unsatisfied(uvhttp_response_t *response, const struct uvh_file_e
     range[uvh_range_format_unsatisfied(range, entry->size)] = '\0';
     int err = uvhttp_response_set_header(response, "Content-Range", range);
     return err != 0 ? err : uvhttp_response_send_status(response, 416);
+}
+
+static int send_not_modified(uvhttp_response_t *response, const struct uvh_file_entry *entry)
+{
+    struct fields fields;
+    int err = choose_fields(&fields, response, entry, entry->validators);
+    if (err != 0)
+        return err;
+    uvhttp_response_use_prepared(response, fields.used);
+    return release_fields(&fields, response, uvhttp_response_send(response, 304, NULL, NULL, 0));
 }
 
 static int send_range(uvhttp_response_t *response, struct uvh_file_entry *entry, uint64_t first,
@@ -59,10 +141,13 @@ static int send_range(uvhttp_response_t *response, struct uvh_file_entry *entry,
 static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
                       const struct uvh_byte_ranges *body)
 {
+    struct fields dated;
+    int err = choose_fields(&dated, response, entry, entry->fields);
+    if (err != 0)
+        return err;
     uvhttp_prepared_t *fields = uvhttp_prepared_new(entry->allocator);
-    if (fields == NULL)
-        return UVHTTP_ENOMEM;
-    int err = uvhttp_prepared_add_all(fields, entry->fields, "Content-Type");
+    err = fields == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add_all(fields, dated.used, "Content-Type");
+    uvhttp_prepared_free(dated.copy);
     if (err == 0) {
         uvh_file_entry_ref(entry);
         uvhttp_response_use_prepared(response, fields);
@@ -151,8 +236,7 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
     };
     switch (uvh_conditional_evaluate(&fields, &entity, true)) {
     case UVH_CONDITIONAL_NOT_MODIFIED:
-        uvhttp_response_use_prepared(response, entry->validators);
-        return uvhttp_response_send(response, 304, NULL, NULL, 0);
+        return send_not_modified(response, entry);
     case UVH_CONDITIONAL_FAILED:
         return uvhttp_response_send_status(response, 412);
     case UVH_CONDITIONAL_PROCEED:

@@ -347,6 +347,98 @@ static void test_one_folder_in_several_places(void **state)
 }
 
 /* No file's name holds a slash, so an encoded one finds nothing, cached or not, whatever the route looks like. */
+/* ---- a clock that is set back ---- */
+
+enum { YEAR_2000 = 946684800 };
+
+static atomic_llong clock_ms;
+
+static int64_t read_clock(void *arg)
+{
+    (void)arg;
+    return atomic_load(&clock_ms);
+}
+
+static void field_of(const char *name, char value[64])
+{
+    const char *at = strstr(answer.head, name);
+    value[0] = '\0';
+    if (at != NULL)
+        sscanf(at + strlen(name), ": %63[^\r]", value);
+}
+
+static int ask_with(const struct place *place, const char *target, const char *field)
+{
+    char line[256];
+    snprintf(line, sizeof(line), "%s HTTP/1.1\r\n%s\r\nX:", target, field);
+    return ask(place, "GET", line);
+}
+
+/* The loop's clock goes in milliseconds, and within one the calendar clock is read once. */
+static void await_modified(struct place *place, const char *expected)
+{
+    char modified[64] = "";
+    for (int i = 0; i < 100000 && strcmp(modified, expected) != 0; i++) {
+        assert_int_equal(ask(place, "GET", "/small"), 200);
+        field_of("Last-Modified", modified);
+    }
+    assert_string_equal(modified, expected);
+}
+
+/* RFC 9110 section 8.8.2.1. */
+static void last_modified_is_never_after_date(void **state)
+{
+    static const struct {
+        const char *field;
+        int status;
+    } cases[] = {
+        {"Range: bytes=0-9",           206},
+        {"Range: bytes=0-9,1000-1009", 206},
+        {"If-None-Match: *",           304},
+        {"If-Match: *",                200},
+        {"Accept-Encoding: gzip",      200},
+    };
+    struct place *place = *state;
+    uvhttp_config_t *config = uvhttp_config_new();
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = YEAR_2000}};
+    char path[128], modified[64], date[64];
+    assert_non_null(config);
+    uvhttp_server_free(place->server);
+    config->clock = read_clock;
+    place->server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    assert_non_null(place->server);
+    snprintf(path, sizeof(path), "%s/small", place->root);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    snprintf(path, sizeof(path), "%s/large", place->root);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    place->config.compress = true;
+    place->config.default_type = "text/plain";
+    open_files(place, "/*");
+    atomic_store(&clock_ms, (long long)(YEAR_2000 + 1) * 1000);
+    start(place);
+    await_modified(place, "Sat, 01 Jan 2000 00:00:00 GMT");
+    atomic_store(&clock_ms, (long long)(YEAR_2000 - 1) * 1000);
+    await_modified(place, "Fri, 31 Dec 1999 23:59:59 GMT");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (int large = 0; large < 2; large++) {
+            for (int k = 0; k < 2; k++) { /* from the disk, and from the cache */
+                const char *target = large ? "/large" : "/small";
+                assert_int_equal(ask_with(place, target, cases[i].field), cases[i].status);
+                field_of("Last-Modified", modified);
+                field_of("Date", date);
+                assert_string_equal(modified, "Fri, 31 Dec 1999 23:59:59 GMT");
+                assert_string_equal(date, modified);
+                assert_non_null(strstr(answer.head, "\r\nETag: "));
+            }
+        }
+    }
+    atomic_store(&clock_ms, (long long)(YEAR_2000 + 1) * 1000);
+    await_modified(place, "Sat, 01 Jan 2000 00:00:00 GMT");
+}
+
+/* ---- two servers ---- */
+
 static atomic_int errors_logged;
 static char last_error[256];
 
@@ -663,6 +755,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mounting_below_a_prefix, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_mount_where_slashes_are_ignored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_folder_in_several_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(last_modified_is_never_after_date, set_up, tear_down),
         cmocka_unit_test_setup_teardown(context_of_another_server_gets_einval, set_up, tear_down),
         cmocka_unit_test_setup_teardown(context_mounted_on_another_server_gets_einval, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_encoded_slashes_separate_no_names, set_up, tear_down),
