@@ -4,6 +4,7 @@
 #include "platform/folder_watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -46,6 +47,7 @@ struct uvh_folder_watch {
     size_t most;
     int events; /* of inotify */
     int wake;   /* readable: the thread is to end */
+    int mounts; /* has an exception when something was mounted or unmounted; -1: there is no /proc */
     pthread_t thread;
     atomic_size_t watched;
 
@@ -146,7 +148,7 @@ static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_
     }
 }
 
-/* Events were lost, those of folders that moved perhaps. */
+/* Any may have changed or be another folder now: events were lost, or the mounts have changed. */
 static void tell_all(struct uvh_folder_watch *watch)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
@@ -229,12 +231,22 @@ static void read_events(struct uvh_folder_watch *watch)
     atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
 }
 
+/* The system tells nothing of a mount to those who watch what lies below it. */
+static void handle_mounts(struct uvh_folder_watch *watch)
+{
+    uvh_lock_acquire(&watch->lock);
+    tell_all(watch);
+    uvh_lock_release(&watch->lock);
+    atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
+}
+
 static void *run(void *arg)
 {
     struct uvh_folder_watch *watch = arg;
     struct pollfd descriptors[] = {
-        {.fd = watch->events, .events = POLLIN},
-        {.fd = watch->wake,   .events = POLLIN},
+        {.fd = watch->events, .events = POLLIN },
+        {.fd = watch->wake,   .events = POLLIN },
+        {.fd = watch->mounts, .events = POLLPRI}, /* poll passes by one below 0 */
     };
     for (;;) {
         if (poll(descriptors, UVH_COUNT_OF(descriptors), -1) < 0)
@@ -243,6 +255,10 @@ static void *run(void *arg)
             return NULL;
         if (descriptors[0].revents != 0)
             read_events(watch);
+        if ((descriptors[2].revents & POLLPRI) != 0)
+            handle_mounts(watch);
+        else if (descriptors[2].revents != 0) /* it tells of no changes here, and would have us spin */
+            descriptors[2].fd = -1;
     }
 }
 
@@ -347,6 +363,7 @@ static void release(struct uvh_folder_watch *watch)
     }
     uvh_file_close(watch->events);
     uvh_file_close(watch->wake);
+    uvh_file_close(watch->mounts);
     uvh_lock_destroy(&watch->lock);
     uvh_free(watch->allocator, watch);
 }
@@ -363,6 +380,7 @@ int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocato
     made->most = most;
     uvh_lock_init(&made->lock);
     made->wake = -1;
+    made->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     made->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     int err = made->events < 0 ? -errno : 0;
     if (err == 0) {

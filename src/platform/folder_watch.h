@@ -4,6 +4,9 @@
  * number, too, and needs to look again once they differ. A change of a folder above is one of all that lie below. One more number, of
  * the user's, goes up with every change anywhere, after that of the folder, so that a look at it is enough as long as nothing happens.
  *
+ * When something is mounted or unmounted anywhere, all folders count as changed, since there may be
+ * another one at their paths.
+ *
  * What the system does not tell: changes through another name of the same file, behind a link that leads to another folder, through a mapping, and on
  * other machines of a network file system. Always true: at most so many folders as were allowed, whatever is asked for; a folder that is here once
  * stays until the end, watched or not. Called by modules/static_fetch.c. */

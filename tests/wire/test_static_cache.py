@@ -1,6 +1,7 @@
 """What a folder's cache does as seen from outside: one look at the disk for many who ask, paths that are not there, changes that the system tells of, files
 loaded ahead. tests/unit/test_static_cache.c holds the server's trips to the disk up and counts them."""
 
+import ctypes
 import os
 import re
 import resource
@@ -219,6 +220,44 @@ def test_a_change_once_seen_stays(place, serve):
     for reader in readers:
         reader.join()
     assert not errors, errors
+
+
+def private_mounts():
+    """Of the new process alone: CLONE_NEWNS, and what it mounts stays there (MS_REC | MS_PRIVATE)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+
+
+def in_mounts_of(server, script):
+    """Runs a script of the shell where the server's mounts are."""
+    subprocess.run(["nsenter", "-t", str(server.process.pid), "-m", "sh", "-ec", script], check=True, capture_output=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nsenter") is None, reason="only the superuser may mount, and needs nsenter")
+def test_mount_over_a_watched_folder_is_noticed(place, serve):
+    """So are changes below it, and the end of the mount."""
+    write(place, "a/d/file", b"below")
+    write(place, "a/d/e/file", b"below")
+    try:
+        server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR, prepare=private_mounts)
+    except subprocess.SubprocessError:
+        pytest.skip("a process may have no mounts of its own here")
+    targets = ("/a/d/file", "/a/d/e/file", "/a/d/missing")
+
+    def answers():
+        return [server.ask(target).body for target in targets]
+
+    before = answers()
+    assert before == [b"below", b"below", b"404 Not Found\n"]
+    in_mounts_of(server, f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file missing > e/file")
+    eventually(lambda: answers() == [b"over"] * 3, "what was mounted is served")
+    in_mounts_of(server, f"cd {place}/a/d; printf again > new; mv new file; printf again > e/file; rm missing")
+    eventually(lambda: answers() == [b"again", b"again", b"404 Not Found\n"], "its changes are told")
+    in_mounts_of(server, f"umount {place}/a/d")
+    eventually(lambda: answers() == before, "what was below is served again")
+    write(place, "a/d/e/file", b"changed")
+    eventually(lambda: server.ask("/a/d/e/file").body == b"changed", "its changes are told")
 
 
 def test_watches_go_with_the_server(place, serve):
