@@ -7,6 +7,10 @@
  *
  *     uvhttp: on: hidden, rate-limit 1M, uploads from anybody
  *
+ * and so does one for metrics that have an address of their own:
+ *
+ *     uvhttp: metrics at http://127.0.0.1:9100/metrics
+ *
  * Called by serve.c and run.c. */
 #include "banner.h"
 
@@ -21,9 +25,10 @@
 
 #include "switched_on.h"
 
-#define URL_SIZE 120
-#define URL_MAX  64 /* a machine with more addresses than that needs no list of them */
-#define ON_SIZE  2048
+#define URL_SIZE     120
+#define URL_MAX      64 /* a machine with more addresses than that needs no list of them */
+#define ON_SIZE      2048
+#define METRICS_SIZE 1024
 
 struct url_list {
     size_t count;
@@ -105,8 +110,27 @@ static void print_path(const char *path)
         putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
 }
 
+/* The URL of metrics with an address of their own, as it was configured; "" for others. */
+static void write_metrics(const struct uvh_metrics *metrics, char url[METRICS_SIZE])
+{
+    url[0] = '\0';
+    if (metrics == NULL || metrics->server == NULL)
+        return;
+    struct url_list list = {.count = 0};
+    if (uvh_address_path(&metrics->listen) != NULL)
+        add_text(&list, metrics->listen.host, true);
+    else
+        add_url(&list, metrics->listen.host, metrics->listen.port, true);
+    const char *text = list.items[0].text;
+    size_t length = strlen(text);
+    if (length > 0 && text[length - 1] == '/') /* with which the path begins */
+        length--;
+    snprintf(url, METRICS_SIZE, "%.*s%s%s", (int)length, text,
+             uvh_address_path(&metrics->listen) != NULL ? " " : "", metrics->path);
+}
+
 static void print_plain(const struct uvh_options *options, const struct url_list *urls, const char *what,
-                        const char *on)
+                        const char *on, const char *metrics)
 {
     fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
     print_path(what);
@@ -118,10 +142,15 @@ static void print_plain(const struct uvh_options *options, const struct url_list
     putchar('\n');
     if (*on != '\0')
         printf("uvhttp: on: %s\n", on);
+    if (*metrics != '\0') {
+        fputs("uvhttp: metrics at ", stdout);
+        print_path(metrics);
+        putchar('\n');
+    }
 }
 
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what,
-                           const char *on)
+                           const char *on, const char *metrics)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
@@ -140,6 +169,11 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
         print_path(urls->items[i].text);
         printf("%s\n", plain);
     }
+    if (*metrics != '\0') {
+        printf("  Metrics  %s", link);
+        print_path(metrics);
+        printf("%s\n", plain);
+    }
 
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     putchar('\n');
@@ -154,19 +188,20 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
 }
 
 void uvh_banner_print(const struct uvh_options *options, const char *what,
-                      const struct uvh_address *addresses, size_t count)
+                      const struct uvh_address *addresses, size_t count, const struct uvh_metrics *metrics)
 {
     if (options->log_level < UVHTTP_LOG_INFO)
         return;
     struct url_list urls = {.count = 0};
-    char on[ON_SIZE] = "";
+    char on[ON_SIZE] = "", url[METRICS_SIZE];
     bool terminal = isatty(STDOUT_FILENO);
     collect_urls(&urls, addresses, count);
+    write_metrics(metrics, url);
     if (!options->from_file)
         uvh_switched_on_write(options, addresses, count, !terminal, on, sizeof(on));
     if (terminal)
-        print_terminal(options, &urls, what, on);
+        print_terminal(options, &urls, what, on, url);
     else
-        print_plain(options, &urls, what, on);
+        print_plain(options, &urls, what, on, url);
     fflush(stdout); /* whoever started the program may wait for it */
 }

@@ -59,6 +59,15 @@ static bool read_address(struct uvh_config_reader *reader, const char *text, str
     return length < (int)sizeof(address->host);
 }
 
+static void refuse_address(struct uvh_config_reader *reader, const char *text, struct uvh_mark mark)
+{
+    uvh_problems_add(reader->problems, mark,
+                     "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
+                     "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH "
+                     "with a path of at most 107 bytes",
+                     text);
+}
+
 static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
 {
     struct uvh_setup *setup = into;
@@ -74,11 +83,7 @@ static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_
     for (size_t i = 0; i < list.count; i++) {
         const char *text = list.items[i].text;
         if (!read_address(reader, text, &setup->listen[i]))
-            uvh_problems_add(reader->problems, list.items[i].mark,
-                             "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                             "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH "
-                             "with a path of at most 107 bytes",
-                             text);
+            refuse_address(reader, text, list.items[i].mark);
     }
     setup->listen_count = list.count;
 }
@@ -156,10 +161,44 @@ static void read_access_log(struct uvh_config_reader *reader, const struct uvh_y
     }
 }
 
-static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_metrics_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
 {
     const char *path = uvh_config_text(reader, value);
-    ((struct uvh_setup *)into)->metrics = (struct uvh_text){path, value->mark};
+    ((struct uvh_setup *)into)->metrics.path = (struct uvh_text){path, value->mark};
+}
+
+static void read_metrics_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                void *into)
+{
+    struct uvh_setup_metrics *metrics = &((struct uvh_setup *)into)->metrics;
+    const char *text = uvh_config_text(reader, value);
+    if (text == NULL)
+        return;
+    metrics->has_listen = true;
+    if (!read_address(reader, text, &metrics->listen))
+        refuse_address(reader, text, value->mark);
+    else if (metrics->listen.port == UVH_ADDRESS_NO_PORT)
+        uvh_problems_add(reader->problems, value->mark,
+                         "'%s' has no port; metrics need one of their own, such as 127.0.0.1:9100", text);
+}
+
+static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    static const struct uvh_config_key keys[] = {
+        {"path",   read_metrics_path  },
+        {"listen", read_metrics_listen},
+        {NULL,     NULL               }
+    };
+    struct uvh_setup *setup = into;
+    if (value->kind != UVH_YAML_MAP) {
+        read_metrics_path(reader, value, into);
+        return;
+    }
+    if (value->count == 0)
+        uvh_problems_add(reader->problems, value->mark,
+                         "metrics is an empty map; it needs 'path' or 'listen'");
+    setup->metrics.path = (struct uvh_text){"/metrics", value->mark};
+    uvh_config_read_map(reader, value, "metrics", keys, into);
 }
 
 static bool init_setup(struct uvh_setup *setup)

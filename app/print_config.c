@@ -107,25 +107,42 @@ static void print_limits(const uvhttp_config_t *config, FILE *out)
     }
 }
 
+static void print_address(const struct uvh_address *address, FILE *out)
+{
+    if (uvh_address_path(address) != NULL) {
+        print_text(out, address->host);
+        fputc('\n', out);
+        return;
+    }
+    fprintf(out, uvh_address_is_ipv6(address->host) ? "\"[%s]" : "\"%s", address->host);
+    if (address->port != UVH_ADDRESS_NO_PORT)
+        fprintf(out, ":%d", address->port);
+    fputs("\"\n", out);
+}
+
 static void print_listen(const struct uvh_setup *setup, FILE *out)
 {
     if (setup->listen_count == 0)
         return;
     fputs("listen:\n", out);
     for (size_t i = 0; i < setup->listen_count; i++) {
-        const struct uvh_address *address = &setup->listen[i];
-        if (uvh_address_path(address) != NULL) {
-            fputs("  - ", out);
-            print_text(out, address->host);
-            fputc('\n', out);
-            continue;
-        }
-        bool six = uvh_address_is_ipv6(address->host);
-        fprintf(out, six ? "  - \"[%s]" : "  - \"%s", address->host);
-        if (address->port != UVH_ADDRESS_NO_PORT)
-            fprintf(out, ":%d", address->port);
-        fputs("\"\n", out);
+        fputs("  - ", out);
+        print_address(&setup->listen[i], out);
     }
+}
+
+static void print_metrics(const struct uvh_setup_metrics *metrics, FILE *out)
+{
+    if (metrics->path.text == NULL)
+        return;
+    if (!metrics->has_listen) {
+        print_key(out, 0, "metrics", metrics->path.text);
+        return;
+    }
+    fputs("metrics:\n", out);
+    print_key(out, 2, "path", metrics->path.text);
+    fputs("  listen: ", out);
+    print_address(&metrics->listen, out);
 }
 
 static void print_number(FILE *out, const char *key, size_t number)
@@ -260,8 +277,7 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     print_listen(setup, out);
     fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);
     print_access_log(setup, out);
-    if (setup->metrics.text != NULL)
-        print_key(out, 0, "metrics", setup->metrics.text);
+    print_metrics(&setup->metrics, out);
     fputs("sites:\n", out);
     for (size_t i = 0; i < setup->site_count; i++)
         print_site(&setup->sites[i], out);

@@ -12,6 +12,7 @@
 #include "help.h"
 #include "listen.h"
 #include "logger.h"
+#include "metrics.h"
 #include "print_config.h"
 #include "site.h"
 
@@ -20,6 +21,7 @@ struct run {
     struct uvh_config_file file;
     struct uvh_problems problems;
     struct uvh_site_log log;
+    struct uvh_metrics metrics;
     uvhttp_access_log_t *access_log;
     uvhttp_log_level_t access_log_level; /* of its own, since its thread reads it */
 };
@@ -73,22 +75,22 @@ static int open_access_log(struct run *run, uvhttp_server_t *server)
     return UVH_EXIT_OK;
 }
 
-static int listen_and_run(const struct run *run, uvhttp_server_t *server)
+static int listen_and_run(struct run *run, uvhttp_server_t *server)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count;
-    if (!uvh_listen_all(server, &run->options, addresses, &count))
+    if (!uvh_listen_all(server, &run->options, addresses, &count) || !uvh_metrics_listen(&run->metrics))
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        uvh_banner_print(&run->options, run->options.root, addresses, count);
+        uvh_banner_print(&run->options, run->options.root, addresses, count, &run->metrics);
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : fail(err);
 }
 
 /* Runs until stopped; SIGHUP meanwhile opens the access log again, and ends nothing when there is none. */
-static int run_server(const struct run *run, uvhttp_server_t *server)
+static int run_server(struct run *run, uvhttp_server_t *server)
 {
     uv_loop_t *loop = uvhttp_server_loop(server);
     uv_signal_t hangup;
@@ -128,13 +130,17 @@ static int build_and_act(struct run *run, bool test)
     if (server == NULL)
         return fail(UVHTTP_ENOMEM);
     int code = UVH_EXIT_FAILED;
-    if (uvh_site_build(server, &run->file.setup, &run->log, &run->problems))
+    int err = uvh_metrics_open(&run->metrics, &run->file.setup, server, &config);
+    if (err != 0)
+        code = fail(err);
+    else if (uvh_site_build(server, run->metrics.server, &run->file.setup, &run->log, &run->problems))
         code = act(run, server, test);
     else
         uvh_problems_print(&run->problems, stderr);
     if (code != UVH_EXIT_OK)
         run->log.level =
             UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
+    uvh_metrics_close(&run->metrics, server);
     uvhttp_server_free(server);
     uvhttp_access_log_close(run->access_log);
     return code;

@@ -112,7 +112,7 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options,
 
     err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        uvh_banner_print(options, site->routes[0].root.text, addresses, count);
+        uvh_banner_print(options, site->routes[0].root.text, addresses, count, NULL);
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : print_error(err);

@@ -64,6 +64,12 @@ struct uvh_setup_site {
     size_t route_count;
 };
 
+struct uvh_setup_metrics {
+    struct uvh_text path; /* text NULL: none */
+    bool has_listen;      /* at an address of their own, else at that of the sites */
+    struct uvh_address listen;
+};
+
 struct uvh_setup {
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;
@@ -71,7 +77,7 @@ struct uvh_setup {
     size_t listen_count;                   /* 0: every IPv4 address */
     struct uvh_text access_path;           /* text NULL: no access log */
     uvhttp_access_log_config_t access_log; /* `path` unset */
-    struct uvh_text metrics;               /* a path, text NULL: none */
+    struct uvh_setup_metrics metrics;
     struct uvh_setup_site *sites;
     size_t site_count;
 };

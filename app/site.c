@@ -17,6 +17,7 @@
 
 struct builder {
     uvhttp_server_t *server;
+    uvhttp_server_t *metrics; /* at an address of their own; NULL: none */
     const struct uvh_setup *setup;
     struct uvh_site_log *log;
     struct uvh_problems *problems;
@@ -50,8 +51,8 @@ static const struct uvh_mark *find_other(const struct builder *builder, const st
         if (strcmp(taken, end) == 0)
             return &other->path.mark;
     }
-    if (site->hosts.count == 0 && builder->setup->metrics.text != NULL)
-        return &builder->setup->metrics.mark;
+    if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL && builder->metrics == NULL)
+        return &builder->setup->metrics.path.mark;
     return NULL;
 }
 
@@ -266,6 +267,32 @@ static uvhttp_router_t **find_routers(const struct builder *builder, const struc
     return routers;
 }
 
+/* Below the rules of the site that answers with them: `auth` is that of its routes, or NULL. */
+static void add_metrics(const struct builder *builder, uvhttp_server_t *server, uvhttp_auth_t *auth)
+{
+    const struct uvh_text *path = &builder->setup->metrics.path;
+    const uvhttp_middleware_t middleware = {uvhttp_auth_handle_request, auth};
+    const uvhttp_route_t route = {
+        .method = "GET",
+        .pattern = path->text,
+        .handler = uvhttp_metrics_handle_request,
+        .arg = builder->server,
+        .middleware = &middleware,
+        .middleware_count = auth == NULL ? 0 : 1,
+    };
+    if (path->text != NULL)
+        note(builder, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
+}
+
+static bool has_rest(const struct uvh_setup *setup)
+{
+    for (size_t i = 0; i < setup->site_count; i++) {
+        if (setup->sites[i].hosts.count == 0)
+            return true;
+    }
+    return false;
+}
+
 static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                      uvhttp_router_t *const *routers)
 {
@@ -283,7 +310,11 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                                    named ? uvh_answers_add_fields : uvh_answers_add_default_fields,
                                    &site->headers));
     }
+    size_t before = builder->problems->count;
     uvhttp_auth_t *site_auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems);
+    /* Before its routes, so that one with the same path is the one that is refused. */
+    if (!named && builder->metrics == NULL && builder->problems->count == before)
+        add_metrics(builder, builder->server, site_auth);
     for (size_t r = 0; r < site->route_count; r++) {
         struct uvh_setup_route *route = &site->routes[r];
         /* With each route rather than with the router: that of the other hosts hands its middleware down to all. */
@@ -389,17 +420,17 @@ static void check_access_log(const struct builder *builder)
                      uvhttp_strerror(-err));
 }
 
-bool uvh_site_build(uvhttp_server_t *server, const struct uvh_setup *setup, struct uvh_site_log *log,
-                    struct uvh_problems *problems)
+bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics, const struct uvh_setup *setup,
+                    struct uvh_site_log *log, struct uvh_problems *problems)
 {
     size_t before = problems->count;
-    const struct builder builder = {server, setup, log, problems};
+    const struct builder builder = {server, metrics, setup, log, problems};
     log->keep = true;
     if (log->level >= UVHTTP_LOG_DEBUG)
         note(&builder, (struct uvh_mark){0, 0}, uvhttp_server_use(server, uvh_logger_request, NULL));
-    if (setup->metrics.text != NULL)
-        note(&builder, setup->metrics.mark,
-             uvhttp_server_route(server, "GET", setup->metrics.text, uvhttp_metrics_handle_request, server));
+    /* The site of all other hosts adds them with its own rules, if there is one. */
+    if (metrics != NULL || !has_rest(setup))
+        add_metrics(&builder, metrics != NULL ? metrics : server, NULL);
     add_sites(&builder);
     uvh_site_auth_check_folders(setup, problems);
     if (setup->access_path.text != NULL)

@@ -13,9 +13,10 @@ struct uvh_site_log {
 };
 
 /* Adds everything that the setup asks for to a server, which both outlive: folders are opened, prewarmed files loaded, routes added. Nothing
- * listens, and no log is opened. False when a problem was noted. `log` is what uvh_site_log_line is given by this server. */
-bool uvh_site_build(uvhttp_server_t *server, const struct uvh_setup *setup, struct uvh_site_log *log,
-                    struct uvh_problems *problems);
+ * listens, and no log is opened. False when a problem was noted. `log` is what uvh_site_log_line is given by this server.
+ * `metrics` is the server at the address of metrics, or NULL. */
+bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics, const struct uvh_setup *setup,
+                    struct uvh_site_log *log, struct uvh_problems *problems);
 
 /* A uvhttp_log_cb; `arg` is a struct uvh_site_log. */
 void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg);

@@ -46,6 +46,7 @@ static const char everything[] =
     "server: {max_connections: 5}\n"
     "listen: [127.0.0.1:1, ':2']\n"
     "access_log: {path: logs/a, pattern: '{status}'}\n"
+    "metrics: {path: /m, listen: 'unix:m.sock'}\n"
     "sites:\n"
     "  - hosts: [a.example, b.example]\n"
     "    headers: {X-A: '1', X-B: '2'}\n"
@@ -92,6 +93,9 @@ static void a_file_that_is_right_is_read_as_it_stands(void **state)
     assert_int_equal(setup->config.max_connections, 5);
     assert_int_equal(setup->listen_count, 2);
     assert_string_equal(setup->access_path.text, "/srv/logs/a");
+    assert_string_equal(setup->metrics.path.text, "/m");
+    assert_true(setup->metrics.has_listen);
+    assert_string_equal(setup->metrics.listen.host, "unix:/srv/m.sock");
     assert_int_equal(setup->site_count, 1);
     assert_int_equal(setup->sites[0].hosts.count, 2);
     assert_int_equal(setup->sites[0].route_count, 3);
@@ -100,7 +104,7 @@ static void a_file_that_is_right_is_read_as_it_stands(void **state)
     assert_string_equal(routes[1].location, "https://c.example");
     assert_true(routes[1].with_target);
     assert_string_equal(routes[2].body, "value");
-    assert_int_equal(routes[2].path.mark.line, 10);
+    assert_int_equal(routes[2].path.mark.line, 11);
     assert_int_equal(routes[2].path.mark.column, 16);
     uvh_config_file_release(&file);
 }

@@ -43,6 +43,15 @@ class Program:
         if wait:
             self.read_line()
 
+    def read_more(self):
+        """Adds what has come since to `output`, and waits for nothing."""
+        while select.select([self.process.stdout], [], [], 0)[0]:
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            self.output += piece.decode()
+            if not piece:
+                break
+        return True
+
     def read_line(self):
         end = time.monotonic() + 3 * SAFETY_TIMEOUT
         while "\n" not in self.output:

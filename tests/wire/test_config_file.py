@@ -420,7 +420,7 @@ def test_addresses_of_flags_and_variables_replace_those_of_the_file(write):
 
 STRANGE = """
 access_log: {path: "-", format: json, pattern: "{target} $$ \\"", buffer_size: 1MiB, flush_ms: 7}
-metrics: /m
+metrics: {path: "/m$$", listen: "[::1]:9100"}
 log: {level: warning}
 sites:
   - hosts: ["*.a.example", b.example]
@@ -443,6 +443,7 @@ def test_what_is_printed_loads_to_the_same(write):
     for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "rate_limit: 7340032", "rate_burst: 8192", "watch: true", "negative_ms: 7", "cache_descriptors: 8", '- "**/*.html"',
                    "listing_max: 8", "archive: true", "archive_entries: 9", "archive_size: 2048", "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
                    "upload_sync: true", "status: 307", "slash: ignore",
+                   'path: "/m$$"', 'listen: "[::1]:9100"',
                    "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout
     again = run("uvhttp", "run", "--print-config", write(once.stdout, "again.yaml"))
@@ -541,6 +542,12 @@ def test_what_is_no_configuration(write, text, expected):
     ("metrics: metrics", "1:10: route \"metrics\" refused: it does not begin with \"/\""),
     ("metrics: /", "2:26: route \"/\" refused: GET \"/\" is there already, in line 1"),
     ("metrics: [/m]", "1:10: 'metrics' is a list here, and a single value is needed"),
+    ("metrics: {listen: '127.0.0.1:1', path: metrics}", "1:40: route \"metrics\" refused: it does not begin with \"/\""),
+    ("metrics: {path: /m, listen: 127.0.0.1}", "1:29: '127.0.0.1' has no port; metrics need one of their own, such as 127.0.0.1:9100"),
+    ("metrics: {listen: 'a:b'}", "1:19: 'a:b' is not an address; allowed are an IPv4 address,"),
+    ("metrics: {listen: ['127.0.0.1:1']}", "1:19: 'listen' is a list here, and a single value is needed"),
+    ("metrics: {pth: /m}", "1:11: metrics has no 'pth'; did you mean 'path'?"),
+    ("metrics: {}", "1:10: metrics is an empty map; it needs 'path' or 'listen'"),
 ])
 def test_values_at_the_top(write, line, expected):
     first, *more = problems(write(line + "\n" + ANSWER))
@@ -829,6 +836,31 @@ def test_the_page_about_configuration_names_every_key():
     for source in ("app/config_file.c", "app/config_site.c"):
         for key in re.findall(r'^        \{"(\w+)",', (ROOT / source).read_text(), re.M):
             assert re.search(rf"^\s*(- |# )*{key}:", page, re.M), key
+
+
+def test_metrics_take_a_unix_socket(start, tmp_path):
+    start(LOCAL + "metrics: {listen: 'unix:numbers.sock'}\n" + ANSWER)
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "numbers.sock"))) as client:
+        assert "uvhttp_requests_total 0" in client.get("http://localhost/metrics").text
+
+
+def test_metrics_address_in_use_is_told(write):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        path = write(LOCAL + f"metrics: {{listen: '127.0.0.1:{port}'}}\n" + ANSWER)
+        done = run("uvhttp", "run", path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"uvhttp: metrics: cannot listen on 127.0.0.1 port {port}: address already in use\n"
+        assert run("uvhttp", "check", path).returncode == 0, "that is no fault of the file"
+
+
+def test_metrics_may_be_anything_at_the_default_path(write, start):
+    for text in ("metrics: {path: /m}\n", "metrics: /m\n"):
+        assert "uvhttp_requests_total" in get(start(text + ANSWER), "/m").text
+    once = run("uvhttp", "run", "--print-config", write("metrics: {listen: ':0'}\n" + ANSWER)).stdout
+    assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "0.0.0.0:0"}
 
 
 def test_the_cache_of_files_shows_in_the_metrics(start, tmp_path):

@@ -4,6 +4,7 @@ import base64
 import concurrent.futures
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -14,6 +15,7 @@ import pytest
 import raw
 from program import Program, run
 from static_server import place, write  # noqa: F401 (fixture)
+from wire_server import eventually
 
 LIBCRYPT = ctypes.CDLL("libcrypt.so.1")
 LIBCRYPT.crypt.restype = ctypes.c_char_p
@@ -153,6 +155,54 @@ def test_the_site_of_other_hosts_asks_for_itself_alone(place, start):
                    "  - {hosts: [open.example], routes: [{path: /, respond: {body: open}}]}\n")
     assert server.connect().ask("GET", "/", host="open.example").body == b"open"
     assert server.connect().ask("GET", "/", host="other.example").status == 401
+
+
+METRICS = "routes: [{path: /, respond: {body: site}}]\n"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_metrics_of_a_site_need_its_password(start, method):
+    hashed = CHEAP.replace("$", "$$")
+    server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    {METRICS}metrics: /metrics\n")
+    for fields in ([], [credentials("ann", "wrong")]):
+        answer = server.ask("/metrics", *fields, method=method)
+        assert answer.status == 401 and answer.get("WWW-Authenticate") and b"uvhttp_" not in answer.body
+    answer = server.ask("/metrics", credentials("ann", "secret"), method=method)
+    assert answer.status == 200 and (method == "HEAD" or b"\nuvhttp_requests_total 3\n" in answer.body)
+
+
+def test_metrics_need_no_password_of_routes_and_other_sites(start):
+    hashed = CHEAP.replace("$", "$$")
+    auth = f"basic_auth: {{users: {{ann: '{hashed}'}}}}"
+    server = start(f"routes: [{{path: /, respond: {{body: site}}, {auth}}}]\n"
+                   f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: a}}}}]}}\nmetrics: /metrics\n")
+    assert [server.ask("/").status, server.ask("/metrics").status] == [401, 200]
+
+
+def metrics_address(program):
+    """The URL that the program says, as a port and a path."""
+    found = re.search(r"^uvhttp: metrics at http://127\.0\.0\.1:(\d+)(/\S*)$", program.output, re.M)
+    return int(found.group(1)), found.group(2)
+
+
+def test_metrics_at_an_address_of_their_own_need_no_password(start):
+    hashed = CHEAP.replace("$", "$$")
+    server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    headers: {{X-Site: 'yes'}}\n    {METRICS}"
+                   "metrics: {path: /numbers, listen: '127.0.0.1:0'}\n")
+    eventually(lambda: server.read_more() and "metrics at" in server.output, "the second line has come")
+    port, path = metrics_address(server)
+    assert path == "/numbers" and port != server.port
+    assert server.ask("/").status == 401
+    assert server.ask("/numbers", credentials("ann", "secret")).status == 404, "the site has no metrics"
+    with raw.Connection(port) as connection:
+        for _ in range(2):
+            answer = connection.ask("GET", "/numbers")
+            assert answer.status == 200 and answer.get("X-Site") is None
+            assert b"\nuvhttp_requests_total 2\n" in answer.body, "those of the sites alone"
+        assert connection.ask("GET", "/").status == 404
+        # It is open while the program stops, and keeps it from nothing.
+        assert server.stop() == 0, server.log()
+        connection.assert_closed()
 
 
 def test_a_page_with_many_parts_costs_one_hash(place, start):

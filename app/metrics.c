@@ -1,0 +1,57 @@
+/* The loop is that of the server with the sites, which runs it and stops on signals; meanwhile metrics are
+ * answered until the last moment. Called by run.c. */
+#include "metrics.h"
+
+#include <stdio.h>
+
+#include <uv.h>
+
+int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup, uvhttp_server_t *sites,
+                     const uvhttp_config_t *config)
+{
+    uvhttp_config_t own = *config;
+    *metrics = (struct uvh_metrics){.path = setup->metrics.path.text, .listen = setup->metrics.listen};
+    if (!setup->metrics.has_listen)
+        return 0;
+    own.workers = 1; /* as on any loop that somebody else runs */
+    /* Starting and stopping is told once, by the other one. */
+    if (own.log_level > UVHTTP_LOG_WARNING)
+        own.log_level = UVHTTP_LOG_WARNING;
+    metrics->server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
+    return metrics->server == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+bool uvh_metrics_listen(struct uvh_metrics *metrics)
+{
+    struct uvh_address *address = &metrics->listen;
+    if (metrics->server == NULL)
+        return true;
+    const char *path = uvh_address_path(address);
+    int err = path != NULL ? uvhttp_server_listen_unix(metrics->server, path, 0)
+                           : uvhttp_server_listen(metrics->server, address->host, address->port);
+    metrics->listens = true; /* or has begun to: it has handles on the loop */
+    if (err == 0 && path == NULL)
+        address->port = uvhttp_server_port(metrics->server);
+    if (err != 0 && path == NULL)
+        fprintf(stderr, "uvhttp: metrics: cannot listen on %s port %d: %s\n", address->host, address->port,
+                uvhttp_strerror(err));
+    return err == 0; /* of a unix socket the log has said why */
+}
+
+static void on_stopped(uvhttp_server_t *server, void *arg)
+{
+    (void)server;
+    *(bool *)arg = true;
+}
+
+void uvh_metrics_close(struct uvh_metrics *metrics, uvhttp_server_t *sites)
+{
+    bool stopped = !metrics->listens;
+    if (metrics->server == NULL)
+        return;
+    uvhttp_server_on_stopped(metrics->server, on_stopped, &stopped);
+    uvhttp_server_free(metrics->server);
+    while (!stopped)
+        uv_run(uvhttp_server_loop(sites), UV_RUN_ONCE);
+    metrics->server = NULL;
+}
