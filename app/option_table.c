@@ -173,6 +173,7 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("write-timeout", write_timeout, NUMBER, "S"),
     CONFIG("linger-timeout", linger_timeout, NUMBER, "S"),
     CONFIG("drain-timeout", drain_timeout, NUMBER, "S"),
+    CONFIG("drain-grace", drain_grace, NUMBER, "S"),
 
     GROUP("Output"),
     OPTION("quiet", 'q', LEVEL, FIELD(log_level), UVHTTP_LOG_WARNING, 0, NULL,

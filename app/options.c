@@ -458,6 +458,7 @@ bool uvh_options_init(struct uvh_options *options)
     /* Nobody reads the body of a request for a file, and every connection could have one stored. */
     options->config.max_body_size = 4096;
     options->config.workers = uvhttp_core_count();
+    options->config.drain_grace = 1;
     return true;
 }
 

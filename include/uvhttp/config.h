@@ -36,8 +36,11 @@ typedef struct uvhttp_config {
     size_t write_timeout;      /* without progress while a response is sent: closed */
     /* From the whole request to the beginning of the response: 503; 0 = no limit. Of a route that takes its body in pieces: until it begins to take it, and from its end. */
     size_t handler_timeout;
-    size_t linger_timeout;  /* for a client to notice a refusal before its connection is closed */
-    size_t drain_timeout;   /* for open exchanges after uvhttp_server_stop: closed */
+    size_t linger_timeout; /* for a client to notice a refusal before its connection is closed */
+    size_t drain_timeout;  /* for open exchanges after uvhttp_server_stop: closed */
+    /* After uvhttp_server_stop, kept connections stay open so long, and close after the response to their next request; at
+     * most drain_timeout */
+    size_t drain_grace;
     size_t event_heartbeat; /* a stream of events without an event: a comment is sent; 0: none */
 
     /* What a request may measure */

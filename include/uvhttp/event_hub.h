@@ -41,7 +41,7 @@ UVHTTP_EXPORT int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_res
  * (a line end in id or type), UVHTTP_ENOMEM; then nobody has got it. */
 UVHTTP_EXPORT int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *event);
 
-/* Ends all streams, for a server that stops: otherwise it waits for them until drain_timeout. */
+/* Ends all streams. A server that stops does so by itself. */
 UVHTTP_EXPORT void uvhttp_event_hub_end(uvhttp_event_hub_t *hub);
 
 /* Streams of the moment, and how many have been dropped so far. */

@@ -132,9 +132,10 @@ UVHTTP_EXPORT size_t uvhttp_core_count(void);
 typedef void (*uvhttp_post_cb)(uvhttp_server_t *server, size_t worker, void *arg);
 UVHTTP_EXPORT int uvhttp_server_post(uvhttp_server_t *server, size_t worker, uvhttp_post_cb run, void *arg);
 
-/* Stops: no more connections are accepted, idle ones are closed, open exchanges may finish within drain_timeout (their
- * responses say "Connection: close"), then they are closed. A second call ends them at once. Does nothing before the
- * server listens. Any thread, until the server has stopped. */
+/* Stops: no more connections are accepted, open exchanges may finish within drain_timeout, and streams of events and
+ * WebSockets are ended. Kept connections stay open for drain_grace seconds: the next response on each says "Connection:
+ * close" and ends it; then those without a request are closed. At drain_timeout the rest is closed. A second call ends all
+ * at once. Does nothing before the server listens. Any thread, until the server has stopped. */
 UVHTTP_EXPORT void uvhttp_server_stop(uvhttp_server_t *server);
 
 /* SIGINT and SIGTERM call uvhttp_server_stop, a second one of them stops at once. Errors: libuv's, UVHTTP_ENOMEM. */
@@ -144,6 +145,11 @@ UVHTTP_EXPORT int uvhttp_server_stop_on_signals(uvhttp_server_t *server);
  * is freed when the loop is its own: with one that is open then, a line in the log says that the server's memory stays. On that one's descriptors (uv_backend_fd) uv_run alone may wait
  * with epoll_wait: sockets are told of there only once (docs/embedding.md). */
 UVHTTP_EXPORT struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server);
+
+/* Has `stopping` called once, on the first worker's thread, when the server begins to stop: before streams are told and
+ * connections are closed. To be set before the server runs, or on that thread. Do not free the server in it. */
+typedef void (*uvhttp_stopping_cb)(uvhttp_server_t *server, void *arg);
+UVHTTP_EXPORT void uvhttp_server_on_stopping(uvhttp_server_t *server, uvhttp_stopping_cb stopping, void *arg);
 
 /* Called once, on the first worker's loop, when the last connection of a stopped server is closed and all workers have ended. Useful with a caller's loop; then the
  * server may be freed in it. */

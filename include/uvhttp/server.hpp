@@ -179,6 +179,20 @@ public:
         return *this;
     }
 
+    /* Called once, on the first worker's thread, when the server begins to stop. */
+    template <class F> Server &onStopping(F &&stopping)
+    {
+        using Kept = std::decay_t<F>;
+        if (Kept *kept = setup_->keep(std::forward<F>(stopping), "onStopping"))
+            uvhttp_server_on_stopping(
+                native(),
+                [](uvhttp_server_t *, void *arg) noexcept {
+                    detail::swallow([&] { detail::stored<Kept>(arg)(); });
+                },
+                kept);
+        return *this;
+    }
+
     /* Called once, when the last connection of a stopped server is closed; on a caller's loop the server may be destroyed in it. */
     template <class F> Server &onStopped(F &&stopped)
     {

@@ -321,6 +321,9 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
         return;
     exchange->finished = true;
     uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
+    if (exchange->is_listed)
+        uvh_list_remove(&exchange->link);
+    exchange->is_listed = false;
     uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
     if (aborted)
         uvh_counter_add(&exchange->worker->counters.aborted_exchanges, 1);
@@ -379,6 +382,28 @@ void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange)
 {
     static const char comment[] = ":\n\n";
     (void)uvh_send_beside(exchange, (uvhttp_slice_t){comment, sizeof(comment) - 1});
+}
+
+void uvh_exchange_begin_events(struct uvh_exchange *exchange)
+{
+    uvh_list_init(&exchange->link);
+    uvh_list_append(&exchange->worker->event_streams, &exchange->link);
+    exchange->is_listed = true;
+}
+
+/* Whoever writes to it hears of its end by on_abort: the response was complete for the client, but not for its handler. */
+void uvh_exchange_end_events(struct uvh_exchange *exchange)
+{
+    uvhttp_response_t *response = &exchange->response;
+    uvhttp_abort_cb on_abort = response->on_abort;
+    uvh_list_remove(&exchange->link);
+    exchange->is_listed = false;
+    response->on_abort = NULL;
+    uvh_exchange_hold(exchange);
+    (void)uvhttp_response_end(response); /* a failure has ended it as well */
+    if (on_abort != NULL)
+        on_abort(response, response->abort_arg);
+    uvh_exchange_let_go(exchange);
 }
 
 uint64_t uvh_exchange_allowed(const struct uvh_exchange *exchange)

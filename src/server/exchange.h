@@ -62,8 +62,9 @@ struct uvh_exchange {
     struct uvhttp_response response;
     char *peer_text;
     const struct uvh_client *client; /* what proxies say; NULL until asked for */
-    uint64_t began; /* the turn in which the head was complete (uvh_watch); 0: there never was one */
-    uint64_t sent;  /* bytes of the response handed to the protocol's output */
+    uint64_t began;       /* the turn in which the head was complete (uvh_watch); 0: there never was one */
+    uint64_t sent;        /* bytes of the response handed to the protocol's output */
+    struct uvh_list link; /* in worker->event_streams, of a stream of events only */
     struct uvh_timeout timeout;
     unsigned char timeout_class; /* enum uvh_exchange_timeout */
     struct uvh_job *spare_jobs;  /* that have run: the next ones use their memory */
@@ -71,6 +72,7 @@ struct uvh_exchange {
     uint32_t next_middleware;    /* index of the one whose turn is next */
     bool handled;                /* the middleware is through: it is the handler's */
     bool deciding;               /* a middleware has returned without an answer: it may proceed later */
+    bool is_listed;              /* `link` is used */
     bool finished;               /* nothing more will be sent: goes with the last holder */
     struct uvh_match match;      /* last: it is large, and the router sets what counts */
 };
@@ -129,6 +131,11 @@ void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_t
 int uvh_exchange_late_status(struct uvh_exchange *exchange);
 /* A stream of events has been silent. */
 void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange);
+
+/* The head of a stream of events has been sent: the server ends it when it stops. */
+void uvh_exchange_begin_events(struct uvh_exchange *exchange);
+/* The server stops. The exchange may be gone afterwards. */
+void uvh_exchange_end_events(struct uvh_exchange *exchange);
 
 /* Bytes of the body that may leave now: UINT64_MAX unless its rate is limited. */
 uint64_t uvh_exchange_allowed(const struct uvh_exchange *exchange);

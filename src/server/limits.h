@@ -20,6 +20,8 @@
     X(handler_timeout, 0, 0, 86400, "seconds", 503, "for an answer to begin; then 503; 0 for no limit")     \
     X(linger_timeout, 5, 1, 3600, "seconds", 0, "to read what a refused client still sends; then closed")   \
     X(drain_timeout, 30, 0, 86400, "seconds", 0, "for open requests to finish when stopped")                \
+    X(drain_grace, 0, 0, 3600, "seconds", 0,                                                                \
+      "that kept connections stay open when stopped, so that no request on its way is lost")                \
     X(event_heartbeat, 15, 0, 86400, "seconds", 0,                                                          \
       "between comments in a silent stream of events; 0 for none")                                          \
     X(max_target_size, 8192, 16, 1048576, "bytes", 414, "longest request target; more gets 414")            \

@@ -90,6 +90,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     if (err == 0) {
         response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
         err = hand_over(exchange);
+        if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) && !exchange->finished)
+            uvh_exchange_begin_events(exchange);
     }
     if (err == 0 && !uvh_blocking_is(exchange)) /* which has a copy */
         uvh_response_forget_lent(response);

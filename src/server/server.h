@@ -64,6 +64,8 @@ struct uvh_server {
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;
+    uvhttp_stopping_cb on_stopping;
+    void *stopping_arg;
     uvhttp_stopped_cb on_stopped;
     void *stopped_arg;
     void *data;                        /* the user's */

@@ -55,6 +55,26 @@ static void on_drain_timeout(uv_timer_t *timer)
     uvh_workers_order(server, UVH_WORKER_END);
 }
 
+static void on_grace_over(uv_timer_t *timer)
+{
+    struct uvh_server *server = timer->data;
+    uint64_t left = (server->config.drain_timeout - server->config.drain_grace) * 1000;
+    uv_timer_start(timer, on_drain_timeout, left, 0);
+    uvh_workers_order(server, UVH_WORKER_CLOSE_IDLE);
+}
+
+/* Closing kept connections at once would lose the requests that are on their way. */
+static void begin_drain(struct uvh_server *server)
+{
+    const uvhttp_config_t *config = &server->config;
+    bool grace = config->drain_grace > 0;
+    if (grace && config->drain_grace < config->drain_timeout)
+        uv_timer_start(&server->drain_timer, on_grace_over, config->drain_grace * 1000, 0);
+    else
+        uv_timer_start(&server->drain_timer, on_drain_timeout, config->drain_timeout * 1000, 0);
+    uvh_workers_order(server, grace ? UVH_WORKER_DRAIN : UVH_WORKER_CLOSE_IDLE);
+}
+
 void uvh_server_stop(struct uvh_server *server)
 {
     if (server->life == UVH_SERVER_DRAINING) {
@@ -66,10 +86,11 @@ void uvh_server_stop(struct uvh_server *server)
     if (!uvh_list_empty(&server->workers[0].listeners)) /* one that never listened has nothing to say */
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open", open_connections(server));
     server->life = UVH_SERVER_DRAINING;
-    uvh_listening_remove_files(
-        server); /* first, so that nobody joins a queue that was accepted for the last time */
-    uv_timer_start(&server->drain_timer, on_drain_timeout, server->config.drain_timeout * 1000, 0);
-    uvh_workers_order(server, UVH_WORKER_DRAIN);
+    /* First, so that nobody joins a queue that was accepted for the last time. */
+    uvh_listening_remove_files(server);
+    if (server->on_stopping != NULL)
+        server->on_stopping(&server->view, server->stopping_arg);
+    begin_drain(server);
 }
 
 void uvh_server_woken(struct uvh_server *server)
@@ -131,4 +152,13 @@ void uvhttp_server_on_stopped(uvhttp_server_t *view, uvhttp_stopped_cb stopped, 
     struct uvh_server *server = uvh_server_of(view);
     server->on_stopped = stopped;
     server->stopped_arg = arg;
+}
+
+void uvhttp_server_on_stopping(uvhttp_server_t *view, uvhttp_stopping_cb stopping, void *arg)
+{
+    if (view == NULL)
+        return;
+    struct uvh_server *server = uvh_server_of(view);
+    server->on_stopping = stopping;
+    server->stopping_arg = arg;
 }

@@ -105,16 +105,23 @@ static void drain_idle(struct uvh_worker *worker)
     }
 }
 
+static void begin_drain(struct uvh_worker *worker)
+{
+    uvh_accept_end(worker);
+    worker->life = UVH_WORKER_DRAINING;
+    worker->draining = true;
+    uvh_stream_stop_all(&worker->conns);
+    while (!uvh_list_empty(&worker->event_streams))
+        uvh_exchange_end_events(UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
+}
+
 void uvh_worker_obey(struct uvh_worker *worker)
 {
     unsigned char ordered = atomic_load(&worker->ordered);
-    if (ordered >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING) {
-        uvh_accept_end(worker);
-        worker->life = UVH_WORKER_DRAINING;
-        worker->draining = worker->closes_idle = true;
-        uvh_stream_stop_all(&worker->conns);
-    }
-    if (worker->life == UVH_WORKER_DRAINING)
+    if (ordered >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING)
+        begin_drain(worker);
+    worker->closes_idle = ordered >= UVH_WORKER_CLOSE_IDLE;
+    if (worker->life == UVH_WORKER_DRAINING && worker->closes_idle)
         drain_idle(worker);
     if (ordered >= UVH_WORKER_END)
         uvh_shared_close_all(&worker->conns);
@@ -128,7 +135,8 @@ static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *lett
     read_letters(worker, letters);
     if (worker->conns.count > 0) /* before it has a request, which may have to be told something */
         uvh_inbox_reopen(&worker->inbox);
-    drain_idle(worker);
+    if (worker->closes_idle)
+        drain_idle(worker);
     if (atomic_load(&worker->ordered) >= UVH_WORKER_END)
         uvh_shared_close_all(&worker->conns);
     return worker->conns.count == 0;
@@ -300,6 +308,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     worker->loop = loop;
     worker->index = worker->compared = index;
     uvh_list_init(&worker->listeners);
+    uvh_list_init(&worker->event_streams);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     worker->conns.write_backlog = config->write_backlog;
     /* When a second of the user's clock ends, nobody knows. */

@@ -37,7 +37,12 @@ enum uvh_worker_life {
 };
 
 /* What the server wants of a worker, in the order in which it may go on. */
-enum uvh_worker_order { UVH_WORKER_SERVE = 0, UVH_WORKER_DRAIN, UVH_WORKER_END };
+enum uvh_worker_order {
+    UVH_WORKER_SERVE = 0,
+    UVH_WORKER_DRAIN,      /* accept nothing more; each connection closes after its next response */
+    UVH_WORKER_CLOSE_IDLE, /* and those without a request close now */
+    UVH_WORKER_END,        /* all close now */
+};
 
 enum { UVH_CACHE_LINE = 64 };
 
@@ -62,15 +67,16 @@ struct uvh_worker {
     struct uvh_watch watch;
     struct uvh_response_cache response_cache;
     struct uvh_list listeners;
-    bool blocking_full;    /* no more handlers that block fit, and it has been logged */
-    size_t compared;       /* the worker it last compared its load with */
-    bool accept_failing;   /* and it has been logged */
-    bool draining;         /* as `life` says; connections ask for it */
-    bool closes_idle;      /* draining, and connections without a request are closed */
-    bool reading;          /* letters are being read */
-    bool letters_here;     /* some were put in on this thread, and are read in the next turn */
-    unsigned char life;    /* enum uvh_worker_life */
-    uint64_t date_expires; /* loop time from which the date is old */
+    struct uvh_list event_streams; /* exchanges: the worker ends them when it drains */
+    bool blocking_full;            /* no more handlers that block fit, and it has been logged */
+    size_t compared;               /* the worker it last compared its load with */
+    bool accept_failing;           /* and it has been logged */
+    bool draining;                 /* as `life` says; connections ask for it */
+    bool closes_idle;              /* draining, and connections without a request are closed */
+    bool reading;                  /* letters are being read */
+    bool letters_here;             /* some were put in on this thread, and are read in the next turn */
+    unsigned char life;            /* enum uvh_worker_life */
+    uint64_t date_expires;         /* loop time from which the date is old */
     char head_begin[UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE];
 
     char apart[UVH_CACHE_LINE]; /* what others write to is not to slow down what is above */

@@ -182,9 +182,8 @@ def test_a_server_with_listeners_stops(start):
     server = start(drain_timeout=0)
     connections = [listen(server) for _ in range(3)]
     server.stop()
-    for connection in connections:
-        with pytest.raises((AssertionError, ConnectionResetError)):
-            piece(connection)
+    for connection in connections:  # the stream is complete, so nobody takes it for cut off
+        assert piece(connection) == b""
 
 
 def test_events_for_a_real_client(start):

@@ -1,0 +1,322 @@
+/* How connections end: by a server that drains, and by timeouts that look once more before. Time is an argument here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conn/conn.h"
+#include "server/server.h"
+#include "support/stage.h"
+
+enum { LARGE = 4000000, STEP = 1 << 20, MOST_WAITS = 5000, HOUR_MS = 3600 * 1000 };
+
+#define GET "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+static struct stage stage;
+static struct raw_client client;
+static char large[LARGE];
+static int aborted, stopping, stopped;
+
+static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send(response, 200, "text/plain", "a", 1);
+}
+
+static int answer_much(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send_borrowed(response, 200, "text/plain", large, LARGE, NULL, NULL);
+}
+
+static void on_abort(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    aborted++;
+    assert_true(uvhttp_response_write(response, "x", 1) < 0);
+}
+
+static int begin_events(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    uvhttp_response_on_abort(response, on_abort, NULL);
+    return uvhttp_response_begin_events(response);
+}
+
+static void on_stopping(uvhttp_server_t *server, void *arg)
+{
+    assert_ptr_equal(server, stage.server);
+    assert_ptr_equal(arg, &stopping);
+    assert_int_equal(stopped, 0);
+    stopping++;
+}
+
+static void on_stopped(uvhttp_server_t *server, void *arg)
+{
+    (void)server;
+    (void)arg;
+    stopped++;
+}
+
+static void begin(size_t grace)
+{
+    aborted = stopping = stopped = 0;
+    stage_begin(&stage);
+    stage.config->drain_grace = grace;
+    stage.config->drain_timeout = 3600;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", answer_much, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/events", begin_events, NULL), 0);
+    uvhttp_server_on_stopping(stage.server, on_stopping, &stopping);
+    uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+}
+
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
+static void assert_answered(size_t count)
+{
+    assert_int_equal(stage_drive_answers(&stage, &client, STEP, count), count);
+}
+
+static size_t active(void)
+{
+    return uvhttp_server_stats(stage.server)->active_connections;
+}
+
+static void turn_until_stopped(void)
+{
+    for (int i = 0; i < MOST_WAITS && stopped == 0; i++)
+        stage_wait(&stage);
+    assert_int_equal(stopped, 1);
+}
+
+/* ---- drain ---- */
+
+static void request_during_the_grace_is_answered_and_ends_its_connection(void **state)
+{
+    (void)state;
+    begin(600);
+    raw_client_send_text(&client, GET);
+    assert_answered(1);
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 20);
+    assert_int_equal(active(), 1);
+    size_t before = client.received;
+    raw_client_send_text(&client, GET GET);
+    stage_drive_to_end(&stage, &client, STEP);
+    const char *response = client.data + before;
+    assert_non_null(memmem(response, client.received - before, "Connection: close", 17));
+    size_t offset = 0;
+    struct raw_answer one;
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_int_equal(offset, client.received); /* one response says close, and is the last */
+    raw_client_close(&client, false);
+    turn_until_stopped(); /* long before the grace is over */
+    end();
+}
+
+static void idle_connection_is_closed_after_the_grace(void **state)
+{
+    (void)state;
+    begin(1);
+    raw_client_send_text(&client, GET);
+    assert_answered(1);
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 20);
+    assert_int_equal(active(), 1);
+    stage_drive_to_end(&stage, &client, STEP);
+    turn_until_stopped();
+    end();
+}
+
+static void idle_connection_is_closed_at_once_without_a_grace(void **state)
+{
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, GET);
+    assert_answered(1);
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 20);
+    assert_int_equal(active(), 0);
+    turn_until_stopped();
+    end();
+}
+
+static void second_stop_ends_the_grace(void **state)
+{
+    (void)state;
+    begin(600);
+    raw_client_send_text(&client, GET);
+    assert_answered(1);
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 20);
+    uvhttp_server_stop(stage.server);
+    turn_until_stopped();
+    end();
+}
+
+static void stopping_is_called_once_before_stopped(void **state)
+{
+    (void)state;
+    begin(0);
+    assert_int_equal(stopping, 0);
+    uvhttp_server_stop(stage.server);
+    uvhttp_server_stop(stage.server);
+    turn_until_stopped();
+    assert_int_equal(stopping, 1);
+    end();
+}
+
+static bool has_head(void *arg)
+{
+    (void)arg;
+    return memmem(client.data, client.received, "\r\n\r\n", 4) != NULL;
+}
+
+static void event_stream_ends_when_the_server_stops(void **state)
+{
+    (void)state;
+    for (size_t grace = 0; grace <= 600; grace += 600) {
+        begin(grace);
+        raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
+        stage_drive(&stage, &client, STEP, has_head, NULL);
+        uvhttp_server_stop(stage.server);
+        stage_drive_to_end(&stage, &client, STEP);
+        assert_memory_equal(client.data + client.received - 5, "0\r\n\r\n", 5);
+        assert_int_equal(aborted, 1);
+        raw_client_close(&client, false);
+        turn_until_stopped();
+        end();
+    }
+}
+
+static void event_stream_that_has_ended_is_not_ended_again(void **state)
+{
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage_drive(&stage, &client, STEP, has_head, NULL);
+    raw_client_close(&client, true);
+    for (int i = 0; i < MOST_WAITS && aborted == 0; i++)
+        stage_wait(&stage);
+    assert_int_equal(aborted, 1);
+    uvhttp_server_stop(stage.server);
+    turn_until_stopped();
+    assert_int_equal(aborted, 1);
+    end();
+}
+
+/* ---- timeouts ---- */
+
+static struct uvh_conn_shared *conns(void)
+{
+    return &uvh_server_of(stage.server)->workers[0].conns;
+}
+
+/* As after a pause of the process: timers expire before the socket is looked at. */
+static void expire(void)
+{
+    uvh_shared_expire(conns(), uv_now(&stage.loop) + HOUR_MS);
+}
+
+static void request_in_the_socket_is_answered_when_the_timeout_expires(void **state)
+{
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, GET);
+    assert_answered(1);
+    raw_client_send_text(&client, GET);
+    raw_client_step(&client, 0);
+    expire();
+    assert_answered(2);
+    expire();
+    stage_drive_to_end(&stage, &client, STEP);
+    end();
+}
+
+static void rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires(void **state)
+{
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 5);
+    raw_client_send_text(&client, "st: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    expire();
+    assert_answered(1);
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 5);
+    raw_client_send_text(&client, "s");
+    raw_client_step(&client, 0);
+    expire(); /* progress does not renew the time for a head */
+    assert_answered(2);
+    struct raw_answer one;
+    size_t offset = 0;
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_int_equal(one.status, 408);
+    end();
+}
+
+static void slow_reader_outlives_the_write_timeout(void **state)
+{
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, "GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 20);
+    size_t timeouts = uvhttp_server_stats(stage.server)->timeouts;
+    for (int i = 0; i < 20; i++) { /* much less than what makes a socket writable */
+        while (!raw_client_step(&client, 4096))
+            stage_turn(&stage);
+        stage_turns(&stage, 3);
+        if (i % 4 != 3) /* acknowledgements come in larger steps */
+            continue;
+        for (int turn = 0; turn < MOST_WAITS && client.received < (size_t)i * 4096; turn++)
+            stage_wait(&stage);
+    }
+    size_t open = active();
+    assert_int_equal(open, 1);
+    assert_int_equal(uvhttp_server_stats(stage.server)->timeouts, timeouts);
+    expire();
+    stage_turns(&stage, 5);
+    assert_int_equal(active(), 1); /* it has read since the timeout was armed */
+    expire();
+    expire();
+    assert_int_equal(active(), 0); /* and not since then */
+    assert_int_equal(uvhttp_server_stats(stage.server)->timeouts, timeouts + 1);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(request_during_the_grace_is_answered_and_ends_its_connection),
+        cmocka_unit_test(idle_connection_is_closed_after_the_grace),
+        cmocka_unit_test(idle_connection_is_closed_at_once_without_a_grace),
+        cmocka_unit_test(second_stop_ends_the_grace),
+        cmocka_unit_test(stopping_is_called_once_before_stopped),
+        cmocka_unit_test(event_stream_ends_when_the_server_stops),
+        cmocka_unit_test(event_stream_that_has_ended_is_not_ended_again),
+        cmocka_unit_test(request_in_the_socket_is_answered_when_the_timeout_expires),
+        cmocka_unit_test(rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires),
+        cmocka_unit_test(slow_reader_outlives_the_write_timeout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
