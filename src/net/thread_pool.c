@@ -1,21 +1,24 @@
-/* A list behind a lock. A thread is started only when a task finds none idle, so a server whose blocking routes nobody asks has none. */
+/* A queue behind a lock. Unless the pool is started, a thread is created only when a task finds
+ * none idle, so a server without requests for its blocking routes has none. */
 #include "net/thread_pool.h"
 
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
 
-static struct uvh_task *next_task(struct uvh_thread_pool *pool)
+/* The next task; NULL at the end. `*ran` says whether the thread comes from one. */
+static struct uvh_task *next_task(struct uvh_thread_pool *pool, bool *ran)
 {
     uv_mutex_lock(&pool->lock);
-    pool->idle_count++;
+    pool->counts.running -= *ran;
     while (pool->first == NULL && !pool->ending)
         uv_cond_wait(&pool->work, &pool->lock);
-    pool->idle_count--;
     struct uvh_task *task = pool->first;
+    *ran = task != NULL;
     if (task != NULL) {
         pool->first = task->next;
-        pool->waiting_count--;
+        pool->counts.pending--;
+        pool->counts.running++;
     }
     uv_mutex_unlock(&pool->lock);
     return task;
@@ -24,15 +27,16 @@ static struct uvh_task *next_task(struct uvh_thread_pool *pool)
 static void work(void *arg)
 {
     struct uvh_task *task;
-    while ((task = next_task(arg)) != NULL)
-        task->run(task); /* whose memory may be gone afterwards */
+    bool ran = false;
+    while ((task = next_task(arg, &ran)) != NULL)
+        task->run(task); /* whose memory may be freed by the time it returns */
 }
 
 int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator,
-                         size_t most_threads, size_t most_waiting)
+                         size_t most_threads, size_t most_pending)
 {
     *pool = (struct uvh_thread_pool){
-        .allocator = allocator, .most_threads = most_threads, .most_waiting = most_waiting};
+        .allocator = allocator, .most_threads = most_threads, .most_pending = most_pending};
     pool->threads = uvh_alloc(allocator, most_threads * sizeof(*pool->threads));
     if (pool->threads == NULL)
         return UVHTTP_ENOMEM;
@@ -44,7 +48,8 @@ int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t 
     return err;
 }
 
-void uvh_thread_pool_release(struct uvh_thread_pool *pool)
+/* Ends the threads when they have nothing to do any more. */
+static void join_threads(struct uvh_thread_pool *pool)
 {
     uv_mutex_lock(&pool->lock);
     pool->ending = true;
@@ -52,15 +57,34 @@ void uvh_thread_pool_release(struct uvh_thread_pool *pool)
     uv_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < pool->thread_count; i++)
         uv_thread_join(&pool->threads[i]);
+    pool->thread_count = 0;
+}
+
+int uvh_thread_pool_start(struct uvh_thread_pool *pool)
+{
+    int err = 0;
+    while (err == 0 && pool->thread_count < pool->most_threads) {
+        err = uv_thread_create(&pool->threads[pool->thread_count], work, pool);
+        pool->thread_count += err == 0;
+    }
+    if (err != 0)
+        join_threads(pool);
+    return err;
+}
+
+void uvh_thread_pool_release(struct uvh_thread_pool *pool)
+{
+    join_threads(pool);
     uv_cond_destroy(&pool->work);
     uv_mutex_destroy(&pool->lock);
     uvh_free(pool->allocator, pool->threads);
 }
 
-/* Under the lock. A task more finds nobody idle: starts a thread if there may be one. */
+/* Under the lock. Creates a thread for one more task if none is idle and one more is allowed. */
 static int start_thread_if_needed(struct uvh_thread_pool *pool)
 {
-    if (pool->idle_count > pool->waiting_count || pool->thread_count == pool->most_threads)
+    size_t idle = pool->thread_count - pool->counts.running;
+    if (idle > pool->counts.pending || pool->thread_count == pool->most_threads)
         return 0;
     int err = uv_thread_create(&pool->threads[pool->thread_count], work, pool);
     if (err == 0)
@@ -68,23 +92,54 @@ static int start_thread_if_needed(struct uvh_thread_pool *pool)
     return pool->thread_count > 0 ? 0 : err; /* fewer threads are slower, and that is all */
 }
 
-int uvh_thread_pool_submit(struct uvh_thread_pool *pool, struct uvh_task *task)
+/* Under the lock. A task for which a thread is idle or may be created does not count: it waits
+ * for no other task. */
+static bool is_full(const struct uvh_thread_pool *pool)
+{
+    size_t free_threads = pool->most_threads - pool->counts.running;
+    return pool->counts.pending >= pool->most_pending + free_threads;
+}
+
+static void append(struct uvh_thread_pool *pool, struct uvh_task *task)
 {
     task->next = NULL;
+    if (pool->first == NULL)
+        pool->first = task;
+    else
+        pool->last->next = task;
+    pool->last = task;
+    pool->counts.pending++;
+    uv_cond_signal(&pool->work);
+}
+
+static int submit(struct uvh_thread_pool *pool, struct uvh_task *task, bool limited)
+{
+    int err;
     uv_mutex_lock(&pool->lock);
-    /* Those who wait for a thread that is idle or could be started do not count: they wait for no other task. */
-    size_t at_once = pool->idle_count + (pool->most_threads - pool->thread_count);
-    int err =
-        pool->waiting_count >= pool->most_waiting + at_once ? UVHTTP_EFULL : start_thread_if_needed(pool);
-    if (err == 0) {
-        if (pool->first == NULL)
-            pool->first = task;
-        else
-            pool->last->next = task;
-        pool->last = task;
-        pool->waiting_count++;
-        uv_cond_signal(&pool->work);
+    if (limited && is_full(pool)) {
+        pool->counts.rejected++;
+        err = UVHTTP_EFULL;
+    } else if ((err = start_thread_if_needed(pool)) == 0) {
+        append(pool, task);
     }
     uv_mutex_unlock(&pool->lock);
     return err;
+}
+
+int uvh_thread_pool_submit(struct uvh_thread_pool *pool, struct uvh_task *task)
+{
+    return submit(pool, task, true);
+}
+
+int uvh_thread_pool_submit_beyond(struct uvh_thread_pool *pool, struct uvh_task *task)
+{
+    return submit(pool, task, false);
+}
+
+struct uvh_thread_pool_counts uvh_thread_pool_read(struct uvh_thread_pool *pool)
+{
+    uv_mutex_lock(&pool->lock);
+    struct uvh_thread_pool_counts counts = pool->counts;
+    uv_mutex_unlock(&pool->lock);
+    return counts;
 }

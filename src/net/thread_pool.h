@@ -1,47 +1,69 @@
-/* Threads for work that may block: at most so many of them, and at most so many tasks that wait for one.
+/* A bounded task queue and the threads that run it, for work that may block.
  *
- * Always true: a task that was taken runs exactly once, on a thread of the pool; tasks begin in the order of submitting. Threads are started when
- * they are needed and stay until the pool is released. What a task says when it is done is its own business (net/inbox.h). */
+ * Always true: a task that was taken runs exactly once, on a thread of the pool; tasks begin in
+ * the order of submission. The threads are created when they are needed, or all at once by
+ * uvh_thread_pool_start, and stay until the pool is released. How a task reports its completion
+ * is its own business (net/inbox.h). */
 #ifndef UVH_NET_THREAD_POOL_H
 #define UVH_NET_THREAD_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <uv.h>
 
 #include <uvhttp/types.h>
 
-/* Stands in the memory of who submits it. */
+/* A member of the submitter's struct. */
 struct uvh_task {
     struct uvh_task *next;
     void (*run)(struct uvh_task *task);
+};
+
+struct uvh_thread_pool_counts {
+    size_t pending;    /* tasks in the queue */
+    size_t running;    /* tasks on a thread */
+    uint64_t rejected; /* submissions that failed with UVHTTP_EFULL, since the pool was made */
 };
 
 struct uvh_thread_pool {
     const uvhttp_allocator_t *allocator;
     uv_thread_t *threads;
     size_t most_threads;
-    size_t most_waiting;
+    size_t most_pending;
     uv_mutex_t lock;
-    uv_cond_t work; /* there is some, or the end */
-    /* The following are under the lock. */
+    uv_cond_t work; /* a task was queued, or `ending` was set */
+    /* Under the lock: */
     size_t thread_count;
-    size_t idle_count;
-    size_t waiting_count;
+    struct uvh_thread_pool_counts counts;
     struct uvh_task *first;
     struct uvh_task *last;
     bool ending;
 };
 
-/* Starts no thread yet. 0, UVHTTP_ENOMEM or libuv's code. */
+/* Creates no thread yet. Returns 0, or
+ * UVHTTP_ENOMEM, libuv's code. */
 int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator,
-                         size_t most_threads, size_t most_waiting);
+                         size_t most_threads, size_t most_pending);
 
-/* Waits for the tasks that run; none waits any more. */
+/* Creates all threads of a pool that has none. Returns 0, or
+ * libuv's code: the system allows no further thread; then the pool has none, and is to be
+ * released. */
+int uvh_thread_pool_start(struct uvh_thread_pool *pool);
+
+/* Waits for the running tasks and joins the threads. No task may be pending. */
 void uvh_thread_pool_release(struct uvh_thread_pool *pool);
 
-/* Any thread. 0; UVHTTP_EFULL when too many wait already; libuv's code when not even one thread could be started. */
+/* Queues a task. Any thread. Returns 0, or
+ * UVHTTP_EFULL: `most_pending` tasks wait for a thread already; nothing was taken.
+ * libuv's code: the pool has no thread, and none could be created. */
 int uvh_thread_pool_submit(struct uvh_thread_pool *pool, struct uvh_task *task);
+
+/* The same without the limit of the queue. Cannot fail in a pool that was started. */
+int uvh_thread_pool_submit_beyond(struct uvh_thread_pool *pool, struct uvh_task *task);
+
+/* Any thread. */
+struct uvh_thread_pool_counts uvh_thread_pool_read(struct uvh_thread_pool *pool);
 
 #endif
