@@ -163,6 +163,10 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("max-trailer-size", max_trailer_size, SIZE, "SIZE"),
     CONFIG("max-chunk-extension", max_chunk_extension, SIZE, "SIZE"),
     CONFIG("listen-backlog", listen_backlog, NUMBER, "N"),
+    CONFIG("quick-threads", quick_threads, NUMBER, "N"),
+    CONFIG("quick-queue", quick_queue, NUMBER, "N"),
+    CONFIG("heavy-threads", heavy_threads, NUMBER, "N"),
+    CONFIG("heavy-queue", heavy_queue, NUMBER, "N"),
     CONFIG("standing-memory", standing_memory, SIZE, "SIZE"),
     CONFIG("buffer-size", buffer_size, SIZE, "SIZE"),
 

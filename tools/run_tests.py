@@ -27,8 +27,8 @@ PRESET_KINDS = C_KINDS + ("wire",)
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan")
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
-TSAN_TESTS = {"unit": "test_(access_log|platform_folder_watch|platform_line_writer|static_cache|static_files|token_buckets|rate_limit)",
-              "faults": "test_(workers|watch|random_walk|uploads|blocking|streams)",
+TSAN_TESTS = {"unit": "test_(access_log|platform_folder_watch|platform_line_writer|static_cache|static_files|thread_pool|token_buckets|rate_limit)",
+              "faults": "test_(workers|watch|random_walk|uploads|blocking|streams|jobs)",
               "wire": ["test_workers.py", "test_blocking.py", "test_streams.py", "test_uploads.py"]}
 # Ends a run that hangs; no test depends on it.
 HANG_SECONDS = 3600

@@ -42,7 +42,7 @@ typedef enum uvhttp_auth_verdict {
 
 /* Judges credentials: one of uvhttp_auth_verdict_t, or a negative code, which is answered as a handler's (500, or 503 for UVHTTP_ENOMEM). It may set
  * fields of the response, and the user (uvhttp_auth_set_user). Compare secrets with uvhttp_equal_constant_time. A password hash that takes time
- * belongs on the thread pool: uvhttp_response_defer, UVHTTP_AUTH_LATER, and uvhttp_auth_decide when it is done. */
+ * belongs on another thread: uvhttp_response_defer, UVHTTP_AUTH_LATER, and uvhttp_auth_decide when it is done. */
 typedef int (*uvhttp_auth_check_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                     const uvhttp_credentials_t *credentials, void *arg);
 

@@ -58,6 +58,13 @@ typedef struct uvhttp_config {
     size_t blocking_threads; /* run at once */
     size_t blocking_queue;   /* wait for a thread: 503 */
 
+    /* Jobs, of static files and of uvhttp_response_defer (quick) and uvhttp_response_defer_heavy.
+     * The threads are created when the server listens, and serve all workers. */
+    size_t quick_threads; /* threads of the quick lane */
+    size_t quick_queue;   /* jobs that wait for one of them: 503 */
+    size_t heavy_threads; /* threads of the heavy lane; 0: one for each core, at most 4 */
+    size_t heavy_queue;   /* jobs that wait for one of them: 503 */
+
     /* Memory */
     size_t write_backlog; /* bytes of a body in pieces that may wait to be sent: UVHTTP_EFULL */
     /* bytes of whole answers that each worker keeps for a second, see uvhttp_prepared_set_body; 0 = none */
@@ -105,7 +112,7 @@ UVHTTP_EXPORT const uvhttp_limit_t *uvhttp_config_limit(size_t index);
 UVHTTP_EXPORT int uvhttp_config_get(const uvhttp_config_t *config, const char *name, size_t *value);
 
 /* Sets the number called `name` from text, see uvhttp_config_parse, when it is in range; "auto" and "0" for workers mean as many as there are
- * cores (uvhttp_core_count). 0, or with a NUL-terminated message of at most
+ * cores (uvhttp_core_count), and "auto" for heavy_threads is 0. 0, or with a NUL-terminated message of at most
  * `size` bytes and nothing changed: UVHTTP_EINVAL (no number is called so), UVHTTP_ECONFIG ("max_connections: '10k' is not a
  * number; allowed are 1 to 10000000 connections"; "max_connections is 0; allowed are ..."). What several numbers ask of each other
  * is for uvhttp_config_check. Any thread, one at a time for one config. */

@@ -11,24 +11,24 @@
 extern "C" {
 #endif
 
-#define UVHTTP_ERROR_MAP(X)                                                          \
-    X(ENOMEM, -10001, "out of memory")                                               \
-    X(EINVAL, -10002, "invalid argument")                                            \
-    X(ECONFIG, -10003, "a configuration value is out of range")                      \
-    X(EFROZEN, -10004, "routes cannot be added once the server listens")             \
-    X(EROUTE, -10005, "invalid route pattern")                                       \
-    X(ECONFLICT, -10006, "a route with this method and pattern exists already")      \
-    X(EANSWERED, -10007, "the response was sent already")                            \
-    X(EHEADER, -10008, "header name or value holds a character that is not allowed") \
-    X(EGONE, -10009, "the client has gone")                                          \
-    X(ESTOPPED, -10010, "the server is stopping or has stopped")                     \
-    X(ENOTREG, -10012, "not a regular file")                                         \
-    X(ETRUNCATED, -10013, "the file became shorter while it was being sent")         \
-    X(EFULL, -10014, "too much waits to be sent already; write when it has drained") \
-    X(ELENGTH, -10015, "the body has not the length that was announced")             \
-    X(ENOTSUP, -10016, "this build of uvhttp does not have it")                      \
-    X(ETOOLARGE, -10017, "the body is larger than it may be")                        \
-    X(ESIGNATURE, -10018, "there is no signature of ours")                           \
+#define UVHTTP_ERROR_MAP(X)                                                           \
+    X(ENOMEM, -10001, "out of memory")                                                \
+    X(EINVAL, -10002, "invalid argument")                                             \
+    X(ECONFIG, -10003, "a configuration value is out of range")                       \
+    X(EFROZEN, -10004, "routes cannot be added once the server listens")              \
+    X(EROUTE, -10005, "invalid route pattern")                                        \
+    X(ECONFLICT, -10006, "a route with this method and pattern exists already")       \
+    X(EANSWERED, -10007, "the response was sent already")                             \
+    X(EHEADER, -10008, "header name or value holds a character that is not allowed")  \
+    X(EGONE, -10009, "the client has gone")                                           \
+    X(ESTOPPED, -10010, "the server is stopping or has stopped")                      \
+    X(ENOTREG, -10012, "not a regular file")                                          \
+    X(ETRUNCATED, -10013, "the file became shorter while it was being sent")          \
+    X(EFULL, -10014, "too much is queued already; try again when some of it is done") \
+    X(ELENGTH, -10015, "the body has not the length that was announced")              \
+    X(ENOTSUP, -10016, "this build of uvhttp does not have it")                       \
+    X(ETOOLARGE, -10017, "the body is larger than it may be")                         \
+    X(ESIGNATURE, -10018, "there is no signature of ours")                            \
     X(EEXPIRED, -10019, "the time for which it was signed is over")
 
 enum {

@@ -298,25 +298,47 @@ UVHTTP_EXPORT bool uvhttp_response_open(const uvhttp_response_t *response);
 typedef void (*uvhttp_abort_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort, void *arg);
 
-/* Runs `work(arg)` on libuv's thread pool, then `done(response, arg)` on the loop. The exchange lives until `done` has
- * returned even if the client has gone meanwhile; then sending gives UVHTTP_EGONE (uvhttp_response_open tells), so `done`
- * runs exactly once and is the place to free what `arg` owns. A body in pieces may be made that way, too: from uvhttp_response_begin to
- * uvhttp_response_end, and in a uvhttp_pull_cb that then says UVHTTP_EFULL. Any result of `done` but 0 is a failure:
- * 503 for UVHTTP_ENOMEM, else 500; of a response that has begun the connection ends. Errors: UVHTTP_EINVAL (no function), UVHTTP_ENOMEM, UVHTTP_EANSWERED, UVHTTP_EGONE; then neither function runs. */
+/* Runs `work(arg)` on a thread of the server's quick lane, then `done(response, arg)` on the
+ * loop. For short work that may block: a look at a file, a read, a query that is answered at
+ * once. The loop's thread; not in a handler that blocks. The exchange lives until `done` has
+ * returned, even if the client has gone meanwhile; then sending gives UVHTTP_EGONE
+ * (uvhttp_response_open tells). So `done` runs exactly once and is the place to free what `arg`
+ * owns. A body in pieces may be made that way, too: from uvhttp_response_begin to
+ * uvhttp_response_end, and in a uvhttp_pull_cb that then says UVHTTP_EFULL. Any result of `done`
+ * but 0 is a failure: 503 for UVHTTP_ENOMEM and UVHTTP_EFULL, else 500; of a response that has
+ * begun the connection ends.
+ * Returns 0, or, with neither function called,
+ * UVHTTP_EINVAL: no function, or a handler that blocks calls.
+ * UVHTTP_ENOMEM: memory ran out.
+ * UVHTTP_EFULL: config->quick_queue jobs are pending. A handler that returns this answers 503
+ *   with "Retry-After: 1". Only for the first job of a response in a lane, and only before its
+ *   body in pieces has begun: later ones are always taken.
+ * UVHTTP_EANSWERED: the response was sent.
+ * UVHTTP_EGONE: the client has gone. */
 typedef void (*uvhttp_work_cb)(void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
                                         void *arg);
 
-/* Answers as if the handler had just returned this error: 503 for UVHTTP_ENOMEM and UVHTTP_ESTOPPED, otherwise 500, with a line in the log; a response that
- * was begun ends with its connection. For whoever answers later and cannot. Errors: UVHTTP_EINVAL (`error` is not negative, or a handler that blocks
+/* The same in the heavy lane (config->heavy_threads, config->heavy_queue), for work that takes
+ * long: compression, hashing of passwords, large files. It waits for other work of this kind, and
+ * never delays the quick lane.
+ * Returns 0, or the errors of uvhttp_response_defer. */
+UVHTTP_EXPORT int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work,
+                                              uvhttp_done_cb done, void *arg);
+
+/* Answers as if the handler had just returned this error: 503 for UVHTTP_ENOMEM, UVHTTP_ESTOPPED and UVHTTP_EFULL (with "Retry-After: 1"),
+ * otherwise 500, with a line in the log; a response that was begun ends with its connection. For whoever answers later and cannot. Errors: UVHTTP_EINVAL (`error` is not negative, or a handler that blocks
  * calls, or a uvhttp_send_cb, which returns its error instead), UVHTTP_EANSWERED, UVHTTP_EGONE; then nothing has happened. The loop's thread. */
 UVHTTP_EXPORT int uvhttp_response_fail(uvhttp_response_t *response, int error);
 
-/* Runs `work(arg)` on libuv's thread pool to put something away that the exchange leaves behind: files to close or to remove. Unlike defer it may be called
- * as long as the response is there, whatever has become of it: behind the answer, in the abort callback, and in the `release` of
- * uvhttp_request_attach. Exchange and server live until it has run, and nobody is told. When memory runs out it runs at once,
- * on the loop. Does nothing without `work`. */
+/* Runs `work(arg)` as a job to put something away that the exchange leaves behind: files to close
+ * or to remove. It runs in the heavy lane if the response has had a job there, else in the quick
+ * one, and no limit of a queue refuses it. The loop's thread, and in a handler that blocks, where
+ * it runs at once. Unlike uvhttp_response_defer it may be called as long as the response is
+ * there, whatever has become of it: after the response was sent, in the abort callback, and in
+ * the `release` of uvhttp_request_attach. Exchange and server live until it has run, and nobody
+ * is notified. When memory runs out it runs at once, on the loop. Does nothing without `work`. */
 UVHTTP_EXPORT void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg);
 
 /* The request this response answers, and the server both belong to. */

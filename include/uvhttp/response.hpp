@@ -300,9 +300,12 @@ public:
     template <class F> Later later(F &&gone) const;
     Later later() const;
 
-    /* Runs `work()` on libuv's thread pool, then `done` with what it returned on the loop, with the Response in front. An exception of `work` becomes a 500
-     * (std::bad_alloc: 503), and `done` does not run. */
+    /* Runs `work()` on a thread of the quick lane, then `done` with what it returned on the loop, with the Response in front. An exception of `work` becomes a 500
+     * (std::bad_alloc: 503), and `done` does not run. UVHTTP_EFULL: the queue is full; returned by a handler, it is a 503. */
     template <class Work, class Done> Result defer(Work &&work, Done &&done) const;
+
+    /* The same in the heavy lane, for work that takes long. */
+    template <class Work, class Done> Result deferHeavy(Work &&work, Done &&done) const;
 
     /* Lets a middleware that took its time go on. */
     Result proceed() const noexcept { return uvhttp_response_proceed(response_); }
@@ -488,7 +491,7 @@ struct Nothing {
     void operator()() const noexcept {}
 };
 
-/* A job on the thread pool. The exchange waits for it, so this lives as long. */
+/* A job. The exchange waits for it, so this lives as long. */
 template <class Work, class Done> class Deferred
 {
 public:
@@ -651,13 +654,31 @@ inline Later Response::later() const
     return later(detail::Nothing());
 }
 
+namespace detail
+{
+
+using DeferFunction = decltype(&uvhttp_response_defer);
+
+template <class Work, class Done>
+Result deferBy(DeferFunction defer, Response response, Work &&work, Done &&done)
+{
+    using Kept = Deferred<std::decay_t<Work>, std::decay_t<Done>>;
+    Kept *kept = storeInExchange<Kept>(response.request().native(), nullptr, std::forward<Work>(work),
+                                       std::forward<Done>(done));
+    return kept == nullptr ? int{UVHTTP_ENOMEM} : defer(response.native(), Kept::run, Kept::finish, kept);
+}
+
+} // namespace detail
+
 template <class Work, class Done> Result Response::defer(Work &&work, Done &&done) const
 {
-    using Kept = detail::Deferred<std::decay_t<Work>, std::decay_t<Done>>;
-    Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, std::forward<Work>(work),
-                                               std::forward<Done>(done));
-    return kept == nullptr ? int{UVHTTP_ENOMEM}
-                           : uvhttp_response_defer(response_, Kept::run, Kept::finish, kept);
+    return detail::deferBy(uvhttp_response_defer, *this, std::forward<Work>(work), std::forward<Done>(done));
+}
+
+template <class Work, class Done> Result Response::deferHeavy(Work &&work, Done &&done) const
+{
+    return detail::deferBy(uvhttp_response_defer_heavy, *this, std::forward<Work>(work),
+                           std::forward<Done>(done));
 }
 
 template <class F> Result Request::onBody(F &&take) const

@@ -46,7 +46,7 @@ typedef enum uvhttp_route_flags {
      * sends as a whole leaves then; uvhttp_response_write waits until a slow client has made room instead of saying UVHTTP_EFULL, and a body that is pulled
      * (uvhttp_response_send_pulled) is asked for to its end before that returns: it may not say UVHTTP_EFULL either. What still waits for the
      * socket cannot be seen from there: uvhttp_response_pending says 0. It may use request and
-     * response on this thread only, and none of what says that it is for the loop's thread: uvhttp_response_defer,
+     * response on this thread only, and none of what says that it is for the loop's thread: uvhttp_response_defer, uvhttp_response_defer_heavy,
      * uvhttp_response_upgrade, uvhttp_static_handle_request and uvhttp_static_handle_upload fail
      * with UVHTTP_EINVAL (a route with one of the last two as its handler is refused), an abort
      * callback is not called (ask uvhttp_response_open), and what it attaches to the request is

@@ -29,6 +29,13 @@ typedef struct uvhttp_latency {
     uint64_t below[UVHTTP_LATENCY_BOUNDS];
 } uvhttp_latency_t;
 
+/* The jobs of one lane, see uvhttp_response_defer. */
+typedef struct uvhttp_job_stats {
+    uint64_t pending;  /* wait for a thread now */
+    uint64_t running;  /* have one now */
+    uint64_t rejected; /* refused with UVHTTP_EFULL since the server listens, because the queue was full */
+} uvhttp_job_stats_t;
+
 /* What a server has done since it listens, and does now. Refreshed by uvhttp_server_stats. */
 typedef struct uvhttp_stats {
     size_t active_connections;     /* open now */
@@ -48,6 +55,9 @@ typedef struct uvhttp_stats {
     uint64_t
         memory; /* bytes held now for connections, exchanges and buffers, free ones for the next included; bodies that
                         are collected whole, file caches and the router are not in it */
+
+    /* Of the whole server, whose workers share the threads; 0 in uvhttp_server_worker_stats. */
+    uvhttp_job_stats_t quick_jobs, heavy_jobs;
 
     /* Requests that were understood and answered completely: from the beginning of the loop turn in which the head was complete to the end of
      * the one in which the last byte was handed to the system. What waits in one turn waits for that turn, so this is what a client
@@ -100,7 +110,8 @@ UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb r
  * uvhttp_server_port. "::" is every IPv6 address and no IPv4 one; "localhost" is 127.0.0.1 and, where there is IPv6, ::1 with the same port. Unix
  * sockets and descriptors: uvhttp/embedding.h. May be called for several addresses. Freezes routes,
  * even if the address is then refused. Errors: UVHTTP_ECONFIG (logged with the field), UVHTTP_EINVAL (address or port),
- * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...; UV_EMFILE: there are not enough descriptors for all workers). Every worker
+ * UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's (UV_EADDRINUSE, UV_EACCES, ...; UV_EMFILE: there are not enough descriptors for all workers;
+ * UV_EAGAIN, logged: the system allows no further thread: those of config->quick_threads and heavy_threads are created here, so fork before). Every worker
  * listens on the same port, but for an address that is added while several run: the first one accepts for all there.
  * Also has SIGPIPE and SIGXFSZ ignored if their action is the default one: a client that
  * disconnects, or a file above the process's limit of file sizes (RLIMIT_FSIZE), would end the

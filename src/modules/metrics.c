@@ -74,6 +74,12 @@ static void connections(struct text *text, const uvhttp_stats_t *stats)
             stats->rejected_connections);
 }
 
+static void jobs(struct text *text, const char *lane, const uvhttp_job_stats_t *stats)
+{
+    add(text, "uvhttp_jobs{lane=\"%s\",state=\"pending\"} %llu\n", lane, (unsigned long long)stats->pending);
+    add(text, "uvhttp_jobs{lane=\"%s\",state=\"running\"} %llu\n", lane, (unsigned long long)stats->running);
+}
+
 static void requests(struct text *text, const uvhttp_stats_t *stats)
 {
     const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
@@ -92,6 +98,14 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
     begin(text, "cache_lookups_total", "counter", "Looks into caches, of static files for instance.");
     add(text, "uvhttp_cache_lookups_total{result=\"hit\"} %llu\n", (unsigned long long)stats->cache_hits);
     add(text, "uvhttp_cache_lookups_total{result=\"miss\"} %llu\n", (unsigned long long)stats->cache_misses);
+    begin(text, "jobs", "gauge", "Jobs now, by lane, and by what they do: wait for a thread, or have one.");
+    jobs(text, "quick", &stats->quick_jobs);
+    jobs(text, "heavy", &stats->heavy_jobs);
+    begin(text, "rejected_jobs_total", "counter", "Jobs refused because the queue of their lane was full.");
+    add(text, "uvhttp_rejected_jobs_total{lane=\"quick\"} %llu\n",
+        (unsigned long long)stats->quick_jobs.rejected);
+    add(text, "uvhttp_rejected_jobs_total{lane=\"heavy\"} %llu\n",
+        (unsigned long long)stats->heavy_jobs.rejected);
     begin(text, "memory_bytes", "gauge", "Memory held for connections, exchanges and buffers.");
     add(text, "uvhttp_memory_bytes %llu\n", (unsigned long long)stats->memory);
 }

@@ -123,6 +123,8 @@ int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *tex
         config->workers = uvhttp_core_count();
         return 0;
     }
+    if (field == &config->heavy_threads && strcmp(text, "auto") == 0)
+        text = "0";
     if (uvhttp_config_parse(text, row->unit, &value) != 0) {
         snprintf(message, size, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH,
                  text, kind_of(row->unit), min, max, row->unit);

@@ -1,4 +1,5 @@
-/* The life of an exchange: routing, middleware and handler, answering for those who fail, jobs on the thread pool, and the end. */
+/* The life of an exchange: routing, middleware and handler, answering for those who fail, and the
+ * end. Jobs are jobs.c. */
 #include "server/exchange.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ enum { MAX_ALLOW_SIZE = 65536 };
 void uvh_exchange_unheld(struct uvh_exchange *exchange)
 {
     uvh_request_release(&exchange->request);
-    if (exchange->holders > 0) /* the thread pool cleans up, and then this is called once more */
+    if (exchange->holders > 0) /* a job cleans up, and then this is called once more */
         return;
     exchange->protocol->released(exchange);
 }
@@ -149,15 +150,18 @@ static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, i
                        (result == UVHTTP_EGONE && response->state == UVH_RESPONSE_SENT);
     if (result >= 0 || client_left)
         return;
-    bool stopping = result == UVHTTP_ESTOPPED; /* nothing has gone wrong */
-    uvh_server_log(exchange->worker->server, stopping ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR, "%s failed: %s",
-                   uvhttp_request_path(&exchange->request), uvhttp_error_name(result));
+    bool stopping = result == UVHTTP_ESTOPPED;                            /* nothing has gone wrong */
+    bool full = result == UVHTTP_EFULL && uvhttp_response_open(response); /* jobs.c has logged that */
+    uvh_server_log(exchange->worker->server, stopping || full ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR,
+                   "%s failed: %s", uvhttp_request_path(&exchange->request), uvhttp_error_name(result));
     if (response->state == UVH_RESPONSE_BEGUN) /* the client must not take what it has for the whole */
         exchange->protocol->abandon(exchange);
     if (!uvhttp_response_open(response))
         return;
     uvh_response_forget(response);
-    bool passing = result == UVHTTP_ENOMEM || stopping;
+    bool passing = result == UVHTTP_ENOMEM || stopping || full;
+    if (full)
+        uvhttp_response_set_header(response, "Retry-After", "1");
     if (uvhttp_response_send_status(response, passing ? 503 : 500) != 0)
         exchange->protocol->abandon(exchange);
 }
@@ -429,80 +433,6 @@ int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_s
     uvh_pace_init(pace, bytes_per_second, burst);
     response->pace = pace;
     return 0;
-}
-
-/* One job on the thread pool. Lives in the exchange's arena, and is used again, so that a body may pass through any number of jobs. */
-struct uvh_job {
-    uv_work_t work;
-    struct uvh_exchange *exchange;
-    struct uvh_job *next; /* of the spare ones */
-    uvhttp_work_cb run;
-    uvhttp_done_cb done; /* NULL: nobody needs to know */
-    void *arg;
-};
-
-static void job_run(uv_work_t *work)
-{
-    struct uvh_job *job = UVH_CONTAINER_OF(work, struct uvh_job, work);
-    job->run(job->arg);
-}
-
-static void keep_spare(struct uvh_exchange *exchange, struct uvh_job *job)
-{
-    job->next = exchange->spare_jobs;
-    exchange->spare_jobs = job;
-}
-
-static void job_done(uv_work_t *work, int status)
-{
-    struct uvh_job *job = UVH_CONTAINER_OF(work, struct uvh_job, work);
-    struct uvh_exchange *exchange = job->exchange;
-    uvhttp_done_cb done = job->done;
-    void *arg = job->arg;
-    (void)status; /* never cancelled */
-    keep_spare(exchange, job);
-    if (done != NULL) {
-        int result = done(&exchange->response, arg);
-        uvh_exchange_conclude(exchange,
-                              result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
-    }
-    uvh_exchange_let_go(exchange);
-}
-
-/* Hands a job to the thread pool, which holds the exchange meanwhile. 0, UVHTTP_ENOMEM or libuv's code. */
-static int start_job(struct uvh_exchange *exchange, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
-{
-    struct uvh_job *job = exchange->spare_jobs;
-    if (job != NULL)
-        exchange->spare_jobs = job->next;
-    else if ((job = uvh_arena_alloc(&exchange->arena, sizeof(*job))) == NULL)
-        return UVHTTP_ENOMEM;
-    *job = (struct uvh_job){.exchange = exchange, .run = work, .done = done, .arg = arg};
-    int err = uv_queue_work(exchange->worker->loop, &job->work, job_run, job_done);
-    if (err == 0)
-        uvh_exchange_hold(exchange);
-    else
-        keep_spare(exchange, job);
-    return err;
-}
-
-int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
-{
-    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (!uvhttp_response_open(response) && response->state != UVH_RESPONSE_BEGUN)
-        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
-    if (work == NULL || done == NULL || uvh_blocking_is(exchange))
-        return UVHTTP_EINVAL;
-    return start_job(exchange, work, done, arg);
-}
-
-void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg)
-{
-    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    if (work == NULL)
-        return;
-    if (uvh_blocking_is(exchange) || start_job(exchange, work, NULL, arg) != 0)
-        work(arg);
 }
 
 uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)

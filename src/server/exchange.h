@@ -67,13 +67,14 @@ struct uvh_exchange {
     struct uvh_list link; /* in worker->event_streams, of a stream of events only */
     struct uvh_timeout timeout;
     unsigned char timeout_class; /* enum uvh_exchange_timeout */
-    struct uvh_job *spare_jobs;  /* that have run: the next ones use their memory */
-    unsigned holders;            /* handlers and senders on the stack, jobs on the thread pool */
+    struct uvh_job *spare_jobs;  /* that have run: the next ones use their memory (jobs.c) */
+    unsigned holders;            /* handlers and senders on the stack, jobs */
     uint32_t next_middleware;    /* index of the one whose turn is next */
     bool handled;                /* the middleware is through: it is the handler's */
     bool deciding;               /* a middleware has returned without an answer: it may proceed later */
     bool is_listed;              /* `link` is used */
     bool finished;               /* nothing more will be sent: goes with the last holder */
+    unsigned char lanes;         /* bits of enum uvh_lane in which it has had a job */
     struct uvh_match match;      /* last: it is large, and the router sets what counts */
 };
 
@@ -109,7 +110,7 @@ void uvh_exchange_drained(struct uvh_exchange *exchange);
 /* Answers with a status of the server's own and closes the connection after it. `detail` goes into the body. */
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail);
 
-/* Whoever may outlive an exchange's end on the stack or on the thread pool holds it meanwhile. After letting go it may be gone. */
+/* Whoever may outlive an exchange's end on the stack or as a job holds it meanwhile. After letting go it may be gone. */
 static inline void uvh_exchange_hold(struct uvh_exchange *exchange)
 {
     exchange->holders++;

@@ -35,6 +35,11 @@
     X(blocking_threads, 16, 1, 1024, "threads", 0, "handlers that block and run at once")                   \
     X(blocking_queue, 1024, 0, 1000000, "requests", 503,                                                    \
       "requests that wait for such a thread; more get 503")                                                 \
+    X(quick_threads, 4, 1, 1024, "threads", 0, "threads that look files up and read them")                  \
+    X(quick_queue, 1024, 1, 1000000, "jobs", 503, "jobs that wait for such a thread; more get 503")         \
+    X(heavy_threads, 0, 0, 1024, "threads", 0,                                                              \
+      "threads for compression, archives and uploads; 0 or auto for one for each core, up to 4")            \
+    X(heavy_queue, 1024, 1, 1000000, "jobs", 503, "jobs that wait for such a thread; more get 503")         \
     X(write_backlog, 262144, 1024, 1073741824, "bytes", 0,                                                  \
       "of a body in pieces that may wait to be sent; more has to wait")                                     \
     X(standing_memory, 8388608, 0, 1073741824, "bytes", 0,                                                  \

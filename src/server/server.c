@@ -36,7 +36,8 @@ static bool close_own_loop(struct uvh_server *server)
 
 void uvh_server_release(struct uvh_server *server)
 {
-    if (server->has_pool) /* its threads write to workers */
+    uvh_jobs_close(server); /* its threads write to workers, and so do these: */
+    if (server->has_pool)
         uvh_thread_pool_release(&server->blocking_pool);
     uvh_workers_free(server);
     uvh_router_free(server->router);
@@ -83,17 +84,10 @@ static int make_pool(struct uvh_server *server)
     return err;
 }
 
-int uvh_server_start(struct uvh_server *server)
+/* What is new gets everything but the threads of jobs. */
+static int start_workers(struct uvh_server *server)
 {
-    if (server->life != UVH_SERVER_NEW)
-        return server->life == UVH_SERVER_RUNNING ? 0 : UVHTTP_ESTOPPED;
-    int err = check_config(server);
-    if (err == 0)
-        err = uvh_router_freeze(server->router);
-    if (err == 0)
-        err = make_pool(server);
-    if (err == 0)
-        err = uvh_workers_open(server);
+    int err = uvh_workers_open(server);
     if (err != 0)
         return err;
     struct uvh_worker *first = &server->workers[0];
@@ -105,6 +99,33 @@ int uvh_server_start(struct uvh_server *server)
     uvh_signals_ignore_failed_writes();
     server->life = UVH_SERVER_RUNNING;
     return 0;
+}
+
+/* `serves`: it is going to have requests, and so jobs. The workers come last, since they put
+ * handles on a caller's loop. */
+static int start(struct uvh_server *server, bool serves)
+{
+    bool is_new = server->life == UVH_SERVER_NEW;
+    if (server->life > UVH_SERVER_RUNNING)
+        return UVHTTP_ESTOPPED;
+    int err = is_new ? check_config(server) : 0;
+    if (err == 0 && is_new)
+        err = uvh_router_freeze(server->router);
+    if (err == 0 && is_new)
+        err = make_pool(server);
+    if (err == 0 && serves)
+        err = uvh_jobs_open(server);
+    if (err != 0 || !is_new)
+        return err;
+    err = start_workers(server);
+    if (err != 0)
+        uvh_jobs_close(server);
+    return err;
+}
+
+int uvh_server_start(struct uvh_server *server)
+{
+    return start(server, true);
 }
 
 static void keep_running_for(struct uvh_server *server, void (*change)(uv_handle_t *handle))
@@ -119,7 +140,7 @@ static void keep_running_for(struct uvh_server *server, void (*change)(uv_handle
 int uvh_server_start_for_streams(struct uvh_server *server)
 {
     bool first = server->life == UVH_SERVER_NEW;
-    int err = uvh_server_start(server);
+    int err = start(server, false);
     if (err == 0 && first) {
         server->streams_only = true;
         keep_running_for(server, uv_unref);

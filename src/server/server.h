@@ -12,6 +12,7 @@
 
 #include "net/listener.h"
 #include "net/thread_pool.h"
+#include "server/jobs.h"
 #include "server/worker.h"
 
 enum uvh_server_life {
@@ -76,6 +77,7 @@ struct uvh_server {
     atomic_size_t open_connections;
     atomic_size_t threads_left; /* started and not at their end */
     atomic_uint stops_asked;    /* by uvhttp_server_stop, for the first worker to see */
+    struct uvh_jobs jobs;       /* of all responses; from the first listening on */
     char apart_again[UVH_CACHE_LINE];
 };
 
@@ -104,11 +106,13 @@ static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_l
 /* Milliseconds since 1970 by the configured clock. */
 int64_t uvh_server_unix_ms(const struct uvh_server *server);
 
-/* Starts a server that is new: checks the configuration, freezes the router, prepares the workers. 0 also when it runs already;
+/* Starts a server that is new: checks the configuration, freezes the router, prepares the workers
+ * and creates the threads of jobs. 0 also when it runs already, with such threads;
  * UVHTTP_ESTOPPED when it does not any more. */
 int uvh_server_start(struct uvh_server *server);
 
-/* The same for a stream to somebody else: unless connections are taken as well, the loop does not run on for the server itself. */
+/* The same without the threads of jobs, for a stream to somebody else: unless connections are
+ * taken as well, the loop does not run on for the server itself. */
 int uvh_server_start_for_streams(struct uvh_server *server);
 
 /* It takes connections from now on. */

@@ -49,6 +49,7 @@ int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
     if (stats == NULL)
         return UVHTTP_EINVAL;
     read_workers(server, 0, server->config.workers, stats);
+    uvh_jobs_read_stats(server, stats);
     return 0;
 }
 

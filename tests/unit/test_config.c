@@ -163,6 +163,19 @@ static void workers_can_be_as_many_as_there_are_cores(void **state)
     uvhttp_config_free(config);
 }
 
+static void heavy_threads_can_be_automatic(void **state)
+{
+    (void)state;
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvhttp_config_t *config = uvhttp_config_new();
+    config->heavy_threads = 7;
+    assert_int_equal(uvhttp_config_set(config, "heavy_threads", "auto", message, sizeof(message)), 0);
+    assert_int_equal(config->heavy_threads, 0);
+    assert_int_equal(uvhttp_config_set(config, "quick_threads", "auto", message, sizeof(message)),
+                     UVHTTP_ECONFIG);
+    uvhttp_config_free(config);
+}
+
 static void every_number_can_be_set_by_name_within_its_range(void **state)
 {
     (void)state;
@@ -387,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_message_is_cut_to_the_room_there_is),
         cmocka_unit_test(the_table_can_be_listed),
         cmocka_unit_test(workers_can_be_as_many_as_there_are_cores),
+        cmocka_unit_test(heavy_threads_can_be_automatic),
         cmocka_unit_test(every_number_can_be_set_by_name_within_its_range),
         cmocka_unit_test(numbers_have_units),
         cmocka_unit_test(what_cannot_be_set_is_told_with_what_can),

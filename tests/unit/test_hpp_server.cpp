@@ -559,7 +559,17 @@ static void test_deferred_work(void **)
     stage.server->get("/nothing", [](Response res) {
         return res.defer([] {}, [](Response later) { return later.sendText(200, "done"); });
     });
+    stage.server->get("/heavy", [](Response res) {
+        return res.deferHeavy(
+            [server = uvhttp_request_server(res.request().native())] {
+                uvhttp_stats_t stats;
+                return uvhttp_server_read_stats(server, &stats) == 0 && stats.heavy_jobs.running == 1 &&
+                       stats.quick_jobs.running == 0;
+            },
+            [](Response later, bool heavy) { return later.sendText(200, heavy ? "heavy" : "quick"); });
+    });
     stage.listen();
+    assert_answer(stage.ask("/heavy"), 200, "heavy");
     assert_answer(stage.ask("/value"), 200, "move-only result");
     assert_true(worker != std::thread::id() && worker != std::this_thread::get_id());
     stage.until([&] { return alive == 0; });

@@ -84,6 +84,12 @@ static void every_field_has_its_line(void **state)
         "uvhttp_sent_bytes_total 18446744073709551615",
         "uvhttp_cache_lookups_total{result=\"hit\"} 115",
         "uvhttp_cache_lookups_total{result=\"miss\"} 116",
+        "uvhttp_jobs{lane=\"quick\",state=\"pending\"} 118",
+        "uvhttp_jobs{lane=\"quick\",state=\"running\"} 119",
+        "uvhttp_jobs{lane=\"heavy\",state=\"pending\"} 121",
+        "uvhttp_jobs{lane=\"heavy\",state=\"running\"} 122",
+        "uvhttp_rejected_jobs_total{lane=\"quick\"} 120",
+        "uvhttp_rejected_jobs_total{lane=\"heavy\"} 123",
         "uvhttp_memory_bytes 117",
         "uvhttp_request_duration_seconds_bucket{le=\"0.000064\"} 3",
         "uvhttp_request_duration_seconds_bucket{le=\"0.000128\"} 4",
@@ -104,6 +110,8 @@ static void every_field_has_its_line(void **state)
         "uvhttp_loop_busy_seconds_total 2.500000",
         "uvhttp_loop_seconds_total 10.000000",
     };
+    stats.quick_jobs = (uvhttp_job_stats_t){.pending = 118, .running = 119, .rejected = 120};
+    stats.heavy_jobs = (uvhttp_job_stats_t){.pending = 121, .running = 122, .rejected = 123};
     write_text(&stats);
     for (size_t i = 0; i < UVH_COUNT_OF(lines); i++)
         assert_line(lines[i]);
@@ -139,7 +147,7 @@ static void every_metric_says_what_it_is(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 18);
+    assert_int_equal(metrics, 20);
 }
 
 static void what_does_not_fit_is_cut_and_measured(void **state)

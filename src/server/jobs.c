@@ -1,0 +1,222 @@
+/* A job lies in its exchange's arena and is reused, so that a body may pass through any number of
+ * jobs. Its completion is a message to the worker that has the exchange, and a member of the job:
+ * nothing can fail once the job was queued. */
+#include "server/jobs.h"
+
+#include <uvhttp/response.h>
+
+#include "base/compiler.h"
+#include "server/blocking.h"
+#include "server/exchange.h"
+#include "server/server.h"
+
+enum { MOST_AUTOMATIC_THREADS = 4 }; /* of the heavy lane */
+
+struct uvh_job {
+    struct uvh_task task;
+    struct uvh_letter letter;
+    struct uvh_exchange *exchange;
+    struct uvh_job *next; /* in the list of spare ones */
+    uvhttp_work_cb run;
+    uvhttp_done_cb done; /* NULL for a clean-up */
+    void *arg;
+};
+
+static const char *const queue_names[UVH_LANE_COUNT] = {
+    [UVH_LANE_QUICK] = "quick_queue",
+    [UVH_LANE_HEAVY] = "heavy_queue",
+};
+
+/* ---- a thread of a lane ---- */
+
+static void run_job(struct uvh_task *task)
+{
+    struct uvh_job *job = UVH_CONTAINER_OF(task, struct uvh_job, task);
+    job->run(job->arg);
+    /* Last: the loop may release the job. The inbox is open as long as the exchange has its
+     * connection. */
+    uvh_inbox_put(&job->exchange->worker->inbox, &job->letter);
+}
+
+/* ---- the loop ---- */
+
+static void keep_spare(struct uvh_exchange *exchange, struct uvh_job *job)
+{
+    job->next = exchange->spare_jobs;
+    exchange->spare_jobs = job;
+}
+
+static void complete_job(struct uvh_letter *letter, void *reader)
+{
+    struct uvh_job *job = UVH_CONTAINER_OF(letter, struct uvh_job, letter);
+    struct uvh_exchange *exchange = job->exchange;
+    uvhttp_done_cb done = job->done;
+    void *arg = job->arg;
+    (void)reader;
+    keep_spare(exchange, job);
+    if (done != NULL) {
+        int result = done(&exchange->response, arg);
+        /* There is no next handler to decline to. */
+        uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
+    }
+    uvh_exchange_let_go(exchange);
+}
+
+/* Logged once, until the queue has become half empty. */
+static void note_full(struct uvh_server *server, enum uvh_lane lane)
+{
+    if (!atomic_exchange(&server->jobs.full_logged[lane], true))
+        uvh_server_log(server, UVHTTP_LOG_WARNING, "%zu jobs are pending: answering 503 (%s)",
+                       server->jobs.lanes[lane].most_pending, queue_names[lane]);
+}
+
+static void note_room(struct uvh_server *server, enum uvh_lane lane)
+{
+    struct uvh_thread_pool *pool = &server->jobs.lanes[lane];
+    if (UVH_UNLIKELY(atomic_load_explicit(&server->jobs.full_logged[lane], memory_order_relaxed)) &&
+        uvh_thread_pool_read(pool).pending <= pool->most_pending / 2)
+        atomic_store(&server->jobs.full_logged[lane], false);
+}
+
+/* The limit of a queue is for responses that begin: one that has had a job in this lane, or has
+ * sent a part of its body, is not ended in the middle. So an exchange is refused at most once in
+ * each lane. */
+static bool is_admitted(const struct uvh_exchange *exchange, enum uvh_lane lane)
+{
+    return (exchange->lanes & (1u << lane)) != 0 || exchange->response.state == UVH_RESPONSE_BEGUN;
+}
+
+/* Queues a job, which holds the exchange. `done` NULL: a clean-up, which no limit refuses.
+ * Returns 0, or
+ * UVHTTP_EFULL, UVHTTP_ENOMEM. */
+static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_work_cb work,
+                     uvhttp_done_cb done, void *arg)
+{
+    struct uvh_server *server = exchange->worker->server;
+    struct uvh_thread_pool *pool = &server->jobs.lanes[lane];
+    struct uvh_job *job = exchange->spare_jobs;
+    if (job != NULL)
+        exchange->spare_jobs = job->next;
+    else if ((job = uvh_arena_alloc(&exchange->arena, sizeof(*job))) == NULL)
+        return UVHTTP_ENOMEM;
+    *job = (struct uvh_job){.task = {.run = run_job},
+                            .letter = {.read = complete_job},
+                            .exchange = exchange,
+                            .run = work,
+                            .done = done,
+                            .arg = arg};
+    note_room(server, lane);
+    bool limited = done != NULL && !is_admitted(exchange, lane);
+    int err =
+        limited ? uvh_thread_pool_submit(pool, &job->task) : uvh_thread_pool_submit_beyond(pool, &job->task);
+    if (err != 0) {
+        keep_spare(exchange, job);
+        note_full(server, lane);
+        return err;
+    }
+    exchange->lanes |= (unsigned char)(1u << lane);
+    uvh_exchange_hold(exchange);
+    return 0;
+}
+
+static int defer(uvhttp_response_t *response, enum uvh_lane lane, uvhttp_work_cb work, uvhttp_done_cb done,
+                 void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    if (!uvhttp_response_open(response) && response->state != UVH_RESPONSE_BEGUN)
+        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    if (work == NULL || done == NULL || uvh_blocking_is(exchange))
+        return UVHTTP_EINVAL;
+    return start_job(exchange, lane, work, done, arg);
+}
+
+int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
+{
+    return defer(response, UVH_LANE_QUICK, work, done, arg);
+}
+
+int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
+                                void *arg)
+{
+    return defer(response, UVH_LANE_HEAVY, work, done, arg);
+}
+
+void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    if (work == NULL)
+        return;
+    /* What long work leaves behind, such as a large file to remove, may take long, too. */
+    bool heavy = (exchange->lanes & (1u << UVH_LANE_HEAVY)) != 0;
+    if (uvh_blocking_is(exchange) ||
+        start_job(exchange, heavy ? UVH_LANE_HEAVY : UVH_LANE_QUICK, work, NULL, arg) != 0)
+        work(arg);
+}
+
+/* ---- the server ---- */
+
+static int open_lane(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator, size_t threads,
+                     size_t queue)
+{
+    int err = uvh_thread_pool_init(pool, allocator, threads, queue);
+    if (err != 0)
+        return err;
+    err = uvh_thread_pool_start(pool);
+    if (err != 0)
+        uvh_thread_pool_release(pool);
+    return err;
+}
+
+static size_t automatic_threads(void)
+{
+    size_t cores = uvhttp_core_count();
+    return cores < MOST_AUTOMATIC_THREADS ? cores : MOST_AUTOMATIC_THREADS;
+}
+
+int uvh_jobs_open(struct uvh_server *server)
+{
+    const uvhttp_config_t *config = &server->config;
+    struct uvh_jobs *jobs = &server->jobs;
+    if (jobs->open)
+        return 0;
+    size_t quick = config->quick_threads;
+    size_t heavy = config->heavy_threads != 0 ? config->heavy_threads : automatic_threads();
+    int err = open_lane(&jobs->lanes[UVH_LANE_QUICK], server->allocator, quick, config->quick_queue);
+    if (err == 0) {
+        err = open_lane(&jobs->lanes[UVH_LANE_HEAVY], server->allocator, heavy, config->heavy_queue);
+        if (err != 0)
+            uvh_thread_pool_release(&jobs->lanes[UVH_LANE_QUICK]);
+    }
+    if (err != 0)
+        uvh_server_log(server, UVHTTP_LOG_ERROR,
+                       "cannot create the threads for jobs (quick_threads: %zu, heavy_threads: %zu): %s",
+                       quick, heavy, uvhttp_strerror(err));
+    jobs->open = err == 0;
+    return err;
+}
+
+void uvh_jobs_close(struct uvh_server *server)
+{
+    struct uvh_jobs *jobs = &server->jobs;
+    if (!jobs->open)
+        return;
+    jobs->open = false;
+    for (size_t i = 0; i < UVH_LANE_COUNT; i++)
+        uvh_thread_pool_release(&jobs->lanes[i]);
+}
+
+static uvhttp_job_stats_t read_lane(struct uvh_thread_pool *pool)
+{
+    struct uvh_thread_pool_counts counts = uvh_thread_pool_read(pool);
+    return (uvhttp_job_stats_t){
+        .pending = counts.pending, .running = counts.running, .rejected = counts.rejected};
+}
+
+void uvh_jobs_read_stats(struct uvh_server *server, uvhttp_stats_t *stats)
+{
+    struct uvh_jobs *jobs = &server->jobs;
+    if (!jobs->open)
+        return;
+    stats->quick_jobs = read_lane(&jobs->lanes[UVH_LANE_QUICK]);
+    stats->heavy_jobs = read_lane(&jobs->lanes[UVH_LANE_HEAVY]);
+}
