@@ -13,7 +13,7 @@
  *         return uvhttp_form_data_read(req, &(uvhttp_form_options_t){.folder = "incoming"}, received, NULL);
  *     }
  *
- * in a route with UVHTTP_ROUTE_STREAM. Files are written as uvhttp/upload.h says: on the thread pool, with the client held back when it is too quick, under hidden
+ * in a route with UVHTTP_ROUTE_STREAM. Files are written as uvhttp/upload.h says: by jobs, with the client held back when it is too quick, under hidden
  * names. They are removed when the exchange ends, unless they were kept. For other forms: uvhttp_request_form. To take a form apart
  * while it comes: uvhttp/multipart.h. */
 #ifndef UVHTTP_FORM_DATA_H

@@ -8,7 +8,7 @@
  *     if (err == 0)
  *         err = uvhttp_router_use(group, uvhttp_auth_handle_request, auth);
  *
- * Hashes take long on purpose, so they are made on libuv's thread pool, and a password that was right is not asked about again for a while: of it a code
+ * Hashes take long on purpose, so they are made in the heavy lane of the server's jobs, and a password that was right is not asked about again for a while: of it a code
  * under a random key is kept, never itself. At most four hashes are under way at once, so that guessing does not keep files waiting; who comes then is
  * answered 503 with Retry-After. A user who is unknown takes as long as a wrong password. Against guessing itself: uvhttp/rate_limit.h.
  *

@@ -75,7 +75,7 @@ typedef struct uvhttp_static_config {
     bool
         precompressed; /* of a file "a.js" send "a.js.br", "a.js.zst" or "a.js.gz" that lies beside it and is no older */
     bool
-        compress; /* make what is not there on the thread pool, of types that become smaller, and keep it in the cache */
+        compress; /* make what is not there by a job in the heavy lane, of types that become smaller, and keep it in the cache */
     size_t compress_min_size; /* bytes; smaller files are not compressed on the fly; 0: 1,024 */
     size_t compress_max_size; /* bytes; nor are larger ones; 0: 8 MiB */
     size_t gzip_level;        /* 1 to 9, as zlib counts; 0: 5 */
@@ -171,7 +171,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp
  *
  * A file has a hidden name (".uvhttp-....part") in the same folder until it is complete, then
  * gets its own in one step; what is given up is removed. Only a process that is killed leaves
- * such files; they are never served. All is written on libuv's thread pool (uvhttp/upload.h).
+ * such files; they are never served. All is written by jobs in the heavy lane (uvhttp/upload.h).
  * When the client is answered, all workers serve the new file, under each path that leads to it
  * (index, clean URL, fallback, page of an error, precompressed file). A path through a symbolic
  * link, or of another context for the same folder, shows it after revalidate_ms.

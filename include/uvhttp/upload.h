@@ -5,7 +5,7 @@
  *         return uvhttp_upload_to_file(req, "incoming", uvhttp_request_param(req, "name"), NULL, NULL, NULL);
  *     }
  *
- * in a route with UVHTTP_ROUTE_STREAM. Writing happens on libuv's thread pool; a client that sends more quickly than the disk takes is held back, so an upload
+ * in a route with UVHTTP_ROUTE_STREAM. Writing happens in the heavy lane of jobs (uvhttp_response_defer_heavy); a client that sends more quickly than the disk takes is held back, so an upload
  * costs at most about 350 KiB of memory whatever its size. The file has a hidden name (".uvhttp-....part") in the same folder until it is complete, and is
  * removed when it does not get there: the client leaves, is refused, the disk is full, the server stops. Only a process that is killed
  * leaves such files behind; remove them before it starts again. */

@@ -4,7 +4,7 @@
  * kept. By name only these are looked at (and links, which may lead to folders); by size or date every one has to be.
  *
  * Always true: only files and folders below the root, links resolved; at most as many as were asked for; folders come before files, and the order
- * is the same each time. Reads the disk, so it belongs on the thread pool. Called by dir_listing.c and dir_walk.c. */
+ * is the same each time. Reads the disk, so it belongs in a job. Called by dir_listing.c and dir_walk.c. */
 #ifndef UVH_MODULES_DIR_ENTRIES_H
 #define UVH_MODULES_DIR_ENTRIES_H
 

@@ -1,8 +1,8 @@
 /* What is in a folder, as a page of HTML, as JSON or as lines of text, made a slice at a time.
  *
  * Always true: UTF-8 whatever bytes the names hold; each link leads to exactly the entry it stands for; entries that could not be served (links out of the root
- * or to nowhere, hidden names unless wanted) are not shown. Everything here reads the disk or takes long for a large folder, so it belongs on the
- * thread pool. Called by static_listing.c. */
+ * or to nowhere, hidden names unless wanted) are not shown. Everything here reads the disk or takes long for a large folder, so it belongs in a
+ * heavy job. Called by static_listing.c. */
 #ifndef UVH_MODULES_DIR_LISTING_H
 #define UVH_MODULES_DIR_LISTING_H
 

@@ -1,5 +1,5 @@
 /* A small file is read in one go between two looks at its facts; when they differ, somebody wrote meanwhile and it is read again. Called
- * by static_load.c on the thread pool. */
+ * by static_load.c in a job. */
 #include "modules/file_entry.h"
 
 #include <errno.h>

@@ -23,7 +23,7 @@ enum {
     MOST_SECONDS = 86400,
     DEFAULT_SECONDS = 300,
     KNOWN = 1024,       /* codes that are kept; one more takes the place of another */
-    MOST_UNDER_WAY = 4, /* the size of libuv's pool, unless the environment says otherwise */
+    MOST_UNDER_WAY = 4, /* so that compression and archives get their turn in the heavy lane */
 };
 
 struct user {
@@ -179,7 +179,7 @@ int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *respons
         return UVHTTP_AUTH_ACCEPT;
     if (!enter(known))
         return answer_busy(response);
-    int err = uvhttp_response_defer(response, run_question, finish_question, question);
+    int err = uvhttp_response_defer_heavy(response, run_question, finish_question, question);
     if (err == 0)
         return UVHTTP_AUTH_LATER;
     leave(known);

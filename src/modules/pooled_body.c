@@ -17,15 +17,27 @@ struct pooled_body {
     bool busy;     /* a job has the back one */
     bool ready;    /* the back one is full */
     bool released; /* the response needs no more; the job that runs is the last to use this */
+    bool closed;   /* the source was */
 };
 
 static void destroy(void *arg)
 {
     struct pooled_body *body = arg;
-    body->source.close(body->source.arg);
+    if (!body->closed)
+        body->source.close(body->source.arg);
     uvh_bytes_release(&body->front);
     uvh_bytes_release(&body->back);
     uvh_free(body->allocator, body);
+}
+
+/* Closing a source may take long. Without one the next request of the client need not wait for a
+ * job. */
+static void dispose(struct pooled_body *body)
+{
+    if (body->closed)
+        destroy(body);
+    else
+        uvhttp_response_clean_up(body->response, destroy, body);
 }
 
 static void release(void *arg)
@@ -33,7 +45,7 @@ static void release(void *arg)
     struct pooled_body *body = arg;
     body->released = true;
     if (!body->busy)
-        uvhttp_response_clean_up(body->response, destroy, body);
+        dispose(body);
 }
 
 static void run(void *arg)
@@ -41,6 +53,9 @@ static void run(void *arg)
     struct pooled_body *body = arg;
     body->back.length = 0;
     body->result = body->source.make(body->source.arg, &body->back);
+    body->closed = body->result != 0;
+    if (body->closed)
+        body->source.close(body->source.arg);
 }
 
 static int finish(uvhttp_response_t *response, void *arg)
@@ -48,7 +63,7 @@ static int finish(uvhttp_response_t *response, void *arg)
     struct pooled_body *body = arg;
     body->busy = false;
     if (body->released) {
-        uvhttp_response_clean_up(response, destroy, body);
+        dispose(body);
         return 0;
     }
     body->ready = body->result >= 0;
@@ -58,7 +73,7 @@ static int finish(uvhttp_response_t *response, void *arg)
 
 static int start(struct pooled_body *body)
 {
-    int err = uvhttp_response_defer(body->response, run, finish, body);
+    int err = uvhttp_response_defer_heavy(body->response, run, finish, body);
     body->busy = err == 0;
     return err;
 }
@@ -113,8 +128,11 @@ int uvh_pooled_body_send(uvhttp_response_t *response, const char *content_type, 
                                  .allocator = first->allocator,
                                  .source = *source,
                                  .front = *first,
-                                 .result = complete ? 1 : 0};
+                                 .result = complete ? 1 : 0,
+                                 .closed = complete};
     uvh_bytes_init(&body->back, first->allocator, first->maximum);
+    if (complete)
+        source->close(source->arg);
     if (complete)
         return uvhttp_response_send_borrowed(response, 200, content_type, body->front.data,
                                              body->front.length, release, body);

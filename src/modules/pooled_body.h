@@ -1,4 +1,4 @@
-/* A body that is made on the thread pool, a slice at a time, while the client takes it.
+/* A body that is made by jobs of the heavy lane, a slice at a time, while the client takes it.
  *
  * Always true: at most one slice is being made and one being sent, so memory is bounded however slow the client is; the loop does nothing for it but copying; a source that fails
  * ends the connection, so that the client does not take what it has for the whole. Called by static_listing.c on the loop's thread. */
@@ -10,10 +10,12 @@
 #include "base/bytes.h"
 
 struct uvh_pooled_source {
-    /* On the thread pool, one call at a time: appends the next slice, not empty unless it is the last. 0; 1 with the last one; or an error
+    /* In a job, one call at a time: appends the next slice, not empty unless it is the last. 0; 1 with the last one; or an error
      * (negative). */
     int (*make)(void *arg, struct uvh_bytes *slice);
-    /* On the thread pool, or on the loop when memory has run out: once, when `make` will not be called any more. */
+    /* Once, when `make` will not be called any more: in the job that has made the last slice; on
+     * the loop when the first one was the last, or when memory has run out; else in a job of its
+     * own. */
     void (*close)(void *arg);
     void *arg;
 };

@@ -54,7 +54,7 @@ static struct uvh_spool_block *add_block(struct uvh_spool *spool, struct uvh_spo
     return block;
 }
 
-/* ---- on the thread pool ---- */
+/* ---- in a job ---- */
 
 /* What is to be done for the blocks of one file from `first` on, as many as are written at once; `*next` is the one behind them. */
 static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first, struct uvh_spool_block **next)
@@ -143,7 +143,7 @@ static int start_job(struct uvh_spool *spool)
     spool->waiting = (struct uvh_spool_blocks){NULL, NULL};
     spool->waiting_size = 0;
     spool->last = spool->ended;
-    int err = uvhttp_response_defer(spool->response, write_blocks, job_done, spool);
+    int err = uvhttp_response_defer_heavy(spool->response, write_blocks, job_done, spool);
     spool->busy = err == 0;
     return err;
 }

@@ -1,8 +1,8 @@
-/* The body of a request on its way to files: pieces are copied into blocks, a job on the thread pool writes them, and the client is held back while
+/* The body of a request on its way to files: pieces are copied into blocks, a job in the heavy lane writes them, and the client is held back while
  * more than a bounded amount waits. Called by upload.c, form_data.c and static_upload.c.
  *
  * Always true: one job at a time for one spool; bytes of a file reach it in order, and files are written one behind the other; what was not
- * published or taken when the exchange ends is removed, on the thread pool too. All of it lives in the exchange. Functions run on the loop's thread. */
+ * published or taken when the exchange ends is removed by a job, too. All of it lives in the exchange. Functions run on the loop's thread. */
 #ifndef UVH_MODULES_SPOOL_H
 #define UVH_MODULES_SPOOL_H
 
@@ -43,7 +43,7 @@ struct uvh_spool {
     bool sync;
     /* Told once on the loop: 0 when everything is written, or why not. The result is that of a handler. */
     int (*told)(struct uvh_spool *spool, int err);
-    /* Shown on the thread pool what has been written behind what was before. NULL: nobody wants to see it. */
+    /* Shown in the job what has been written behind what was before. NULL: nobody wants to see it. */
     void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count);
 
     /* The rest is the spool's. */

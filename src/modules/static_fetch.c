@@ -1,6 +1,6 @@
 /* The first to ask for a path takes off, and its exchange's memory holds the flight, which outlives its client; the others wait in a list of the
  * flight. The result goes into the cache first, then to the one who took off, then to the others. Who came after a change that the flight may have missed
- * goes on to the next one. */
+ * goes on to the next one. A folder is listed by a second job, in the heavy lane, for each request. */
 #include "modules/static_fetch.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct wish {
     int status; /* of the answer with a page: 200 sends it as a file, others as the body of an error */
 };
 
-/* One trip to the thread pool. */
+/* One job of the quick lane. */
 struct flight {
     struct uvh_list link; /* in the cache's flights; unlinked when others may not join */
     struct uvh_list waiters;
@@ -38,7 +38,7 @@ struct flight {
     uint64_t hash;
     uint64_t started;            /* milliseconds of the loop's clock */
     uint64_t seen;               /* count of all changes when it took off */
-    struct uvh_path_state state; /* the folder is set on the thread pool, before it looks */
+    struct uvh_path_state state; /* the folder is set by the job, before it looks */
 };
 
 /* A request that waits for somebody else's flight. */
@@ -153,6 +153,13 @@ static bool is_outdated(const struct flight *flight)
            flight->state.version;
 }
 
+/* The job ran out of descriptors. */
+static void shed_descriptors(struct flight *flight)
+{
+    if (flight->load.error == -EMFILE || flight->load.error == -ENFILE)
+        uvh_file_cache_shed(&flight->cache->files);
+}
+
 /* Brings the cache up to date with what was found. */
 static void store(struct flight *flight)
 {
@@ -176,8 +183,7 @@ static void store(struct flight *flight)
         uvh_file_cache_insert(files, entry);
     else if (load->outcome != UVH_STATIC_UNCHANGED && known != NULL && known->looked_at <= flight->started)
         uvh_file_cache_remove(files, known);
-    if (load->error == -EMFILE || load->error == -ENFILE)
-        uvh_file_cache_shed(files);
+    shed_descriptors(flight);
     if (flight->wish.page == UVH_STATIC_NO_PAGE && !outdated)
         store_absent(flight);
     uvh_counter_add(
@@ -241,6 +247,7 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
         return answer_fallback(context, flight->cache, response, load->page_index, load->error);
     case UVH_STATIC_STATUS:
         return uvh_static_fetch_status(context, flight->cache, response, load->status);
+    case UVH_STATIC_FOLDER: /* is listed for one request, not answered for all */
     case UVH_STATIC_FAILED:
         break;
     }
@@ -297,20 +304,47 @@ static void run_flight(void *arg)
     uvh_static_load_run(&flight->load);
 }
 
+static void run_listing(void *arg)
+{
+    struct flight *flight = arg;
+    uvh_static_load_listing(&flight->load);
+}
+
+static int finish_listing(uvhttp_response_t *response, void *arg)
+{
+    struct flight *flight = arg;
+    shed_descriptors(flight);
+    if (uvhttp_response_open(response))
+        return answer(response, flight, &flight->wish);
+    if (flight->load.outcome == UVH_STATIC_LISTING)
+        uvh_static_listing_free(flight->load.listing);
+    return 0;
+}
+
+/* The style sheet of a listing is at hand. */
+static int list_folder(uvhttp_response_t *response, struct flight *flight)
+{
+    if (flight->load.wish.kind != UVH_STATIC_LISTING_STYLE)
+        return uvhttp_response_defer_heavy(response, run_listing, finish_listing, flight);
+    run_listing(flight);
+    return finish_listing(response, flight);
+}
+
 static int finish_flight(uvhttp_response_t *response, void *arg)
 {
     struct flight *flight = arg;
+    bool folder = flight->load.outcome == UVH_STATIC_FOLDER;
     int err = 0;
     uvh_list_remove(&flight->link);
     store(flight);
     tell_unwatched(flight->context, response);
-    if (uvhttp_response_open(response))
+    if (!folder && uvhttp_response_open(response))
         err = answer(response, flight, &flight->wish);
-    else if (flight->load.outcome == UVH_STATIC_LISTING)
-        uvh_static_listing_free(flight->load.listing);
     answer_waiters(flight);
     uvh_file_entry_unref(flight->load.entry);
     uvh_file_entry_unref(flight->known);
+    if (folder && uvhttp_response_open(response)) /* last: the job has the flight from then on */
+        err = list_folder(response, flight);
     return err;
 }
 

@@ -1,4 +1,4 @@
-/* What the cache cannot answer: one trip to the thread pool (static_load.c), and what it brings goes into the cache and to all who asked for it meanwhile.
+/* What the cache cannot answer: one job (static_load.c), and what it brings goes into the cache and to all who asked for it meanwhile.
  *
  * Always true: at most one trip for a path is under way for each worker, but for listings, which
  * differ by request, and for those that began before an upload. A request that waits lies in its

@@ -1,6 +1,6 @@
 /* A folder without an index file, answered with what is in it: as a page, JSON, text or an archive.
  *
- * The request's query and its Accept field say which (static_fetch.c asks for that on the loop); the folder is read on the thread pool (static_load.c); the answer is sent from
+ * The request's query and its Accept field say which (static_fetch.c asks for that on the loop); the folder is read by a job (static_load.c); the answer is sent from
  * the loop, a slice at a time when it is long. */
 #ifndef UVH_MODULES_STATIC_LISTING_H
 #define UVH_MODULES_STATIC_LISTING_H
@@ -32,7 +32,7 @@ struct uvh_static_listing;
 int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                            struct uvh_static_listing_wish *wish);
 
-/* On the thread pool. `folder` as in uvh_dir_query, and `title` as in uvh_dir_listing_order; both outlive the listing. 0, UVHTTP_ENOMEM, or errno's (negative: -EACCES for an archive when
+/* In a job. `folder` as in uvh_dir_query, and `title` as in uvh_dir_listing_order; both outlive the listing. 0, UVHTTP_ENOMEM, or errno's (negative: -EACCES for an archive when
  * there are none). */
 int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder, const char *title,
                             const struct uvh_static_listing_wish *wish, struct uvh_static_listing **listing);

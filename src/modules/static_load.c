@@ -49,12 +49,11 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
     uvh_static_siblings_load(settings, path, &siblings, load->entry);
 }
 
-static void load_listing(struct uvh_static_load *load)
+void uvh_static_load_listing(struct uvh_static_load *load)
 {
     load->error =
         uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish, &load->listing);
     load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
-    load->by_request = true;
 }
 
 /* Nothing but this one file. */
@@ -83,7 +82,8 @@ void uvh_static_load_run(struct uvh_static_load *load)
         load_file(load, found.path, &found.facts);
         return;
     case UVH_STATIC_FOUND_FOLDER:
-        load_listing(load);
+        load->outcome = UVH_STATIC_FOLDER;
+        load->by_request = true;
         return;
     case UVH_STATIC_FOUND_REDIRECT:
         load->outcome = UVH_STATIC_REDIRECT;

@@ -1,7 +1,9 @@
-/* The part of serving a file that touches the disk: from the path of a request to an entry, a redirect, a listing or an error.
+/* The part of serving a file that touches the disk: from the path of a request to an entry, a
+ * redirect, a listing or an error.
  *
- * static_files.c fills in an order, has it carried out on the thread pool, and reads the result on the loop. An order is touched by one
- * thread at a time and refers to nothing that changes meanwhile. */
+ * static_fetch.c fills in an order, has it carried out by a job, and reads the result on the
+ * loop. An order is touched by one thread at a time and refers to nothing that changes meanwhile.
+ * What it finds to be a folder without an index is listed by another job, since that takes long. */
 #ifndef UVH_MODULES_STATIC_LOAD_H
 #define UVH_MODULES_STATIC_LOAD_H
 
@@ -15,6 +17,7 @@ enum uvh_static_outcome {
     UVH_STATIC_ENTRY,      /* `entry`, with one reference for the caller */
     UVH_STATIC_UNCHANGED,  /* the file is as `known_*` say */
     UVH_STATIC_REDIRECT,   /* it has another URL: `redirect` */
+    UVH_STATIC_FOLDER,     /* a folder to be listed: uvh_static_load_listing is the next step */
     UVH_STATIC_LISTING,    /* `listing`, which is the caller's */
     UVH_STATIC_PAGE,       /* the file that the settings have for it: `page_index` */
     UVH_STATIC_FALLBACK,   /* the same, for who accepts HTML; for others `error` */
@@ -47,6 +50,10 @@ struct uvh_static_load {
     int status;
 };
 
+/* In the quick lane. */
 void uvh_static_load_run(struct uvh_static_load *load);
+
+/* In the heavy lane, after the outcome UVH_STATIC_FOLDER, for one request. */
+void uvh_static_load_listing(struct uvh_static_load *load);
 
 #endif

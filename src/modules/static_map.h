@@ -1,7 +1,7 @@
 /* How the paths of a folder become files: the list that is tried, the pages that stand for what is missing, and the pages of errors.
  *
  * Made from uvhttp_static_config_t by static_settings.c, which says what is wrong with it; then frozen, but for the note whether a page was
- * found missing. Read by every worker and by the thread pool. Always true: the list has at least one item, a STATUS only as its
+ * found missing. Read by every worker and by jobs. Always true: the list has at least one item, a STATUS only as its
  * last; every index of a page is below page_count. */
 #ifndef UVH_MODULES_STATIC_MAP_H
 #define UVH_MODULES_STATIC_MAP_H

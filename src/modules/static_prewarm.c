@@ -46,9 +46,7 @@ static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const ch
     }
     uvh_static_load_run(&load);
     int err = load.error;
-    if (load.outcome == UVH_STATIC_LISTING)
-        uvh_static_listing_free(load.listing);
-    if (load.outcome == UVH_STATIC_LISTING || load.outcome == UVH_STATIC_REDIRECT)
+    if (load.outcome == UVH_STATIC_FOLDER || load.outcome == UVH_STATIC_REDIRECT)
         err = UVHTTP_ENOTREG;
     if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
         load.outcome == UVH_STATIC_STATUS)

@@ -191,4 +191,6 @@ void uvh_static_publish_run(struct uvh_static_publish *publish)
     uvh_lock_release(publish->lock);
     if (!failed(publish) && publish->settings->upload_sync)
         publish->error = uvh_store_sync(publish->store);
+    if (!failed(publish)) /* nothing is left to be removed: the exchange's end need not wait for a job */
+        uvh_store_close(publish->store);
 }

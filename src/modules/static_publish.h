@@ -1,6 +1,6 @@
 /* The part of an upload that touches names on the disk: which folder it goes to, whether it may have its name, and giving it that name.
  *
- * static_upload.c has both functions carried out on the thread pool, the spool (spool.c) writes the bytes between them. Touched by one thread at a time; refers to nothing
+ * static_upload.c has both functions carried out by jobs, in the quick and in the heavy lane, the spool (spool.c) writes the bytes between them. Touched by one thread at a time; refers to nothing
  * that changes meanwhile but the file system. */
 #ifndef UVH_MODULES_STATIC_PUBLISH_H
 #define UVH_MODULES_STATIC_PUBLISH_H

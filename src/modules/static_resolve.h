@@ -1,6 +1,6 @@
 /* Which file, folder, page or redirect a path stands for: the list of static_map.h, tried on the disk.
  *
- * Called by static_load.c on the thread pool. Looks, and opens nothing. What it finds is not hidden unless that is allowed, and inside, as
+ * Called by static_load.c in a job. Looks, and opens nothing. What it finds is not hidden unless that is allowed, and inside, as
  * every path is that platform/file.h is given. */
 #ifndef UVH_MODULES_STATIC_RESOLVE_H
 #define UVH_MODULES_STATIC_RESOLVE_H

@@ -1,6 +1,6 @@
 /* What uvhttp_static_open was told, checked and copied.
  *
- * Made once by static_files.c, then frozen: read by every worker and by the thread pool. */
+ * Made once by static_files.c, then frozen: read by every worker and by jobs. */
 #ifndef UVH_MODULES_STATIC_SETTINGS_H
 #define UVH_MODULES_STATIC_SETTINGS_H
 

@@ -1,7 +1,7 @@
 /* Compressed files that lie beside their source: "app.js.br" beside "app.js". One counts when it is a regular file and at least as new as
  * its source; so a source that was changed hides what was made of it before.
  *
- * Called by static_load.c and static_publish.c on the thread pool. */
+ * Called by static_load.c and static_publish.c in jobs. */
 #ifndef UVH_MODULES_STATIC_SIBLINGS_H
 #define UVH_MODULES_STATIC_SIBLINGS_H
 

@@ -1,4 +1,4 @@
-/* One trip to the thread pool before the body (static_publish.c), the body through a spool (spool.c), and one more trip to give files their names. The body is
+/* A job before the body (static_publish.c), the body through a spool (spool.c), and one more job to give files their names, which may wait for the disk. The body is
  * asked for behind the first, so a client that waits for "100 Continue" is refused before it sends. */
 #include "modules/static_upload.h"
 
@@ -136,7 +136,7 @@ static int written(struct uvh_spool *spool, int err)
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
     if (err != 0)
         return uvh_spool_answer_error(spool, err);
-    return uvhttp_response_defer(spool->response, run_publish, finish_publish, &upload->publish);
+    return uvhttp_response_defer_heavy(spool->response, run_publish, finish_publish, &upload->publish);
 }
 
 static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count)

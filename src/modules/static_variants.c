@@ -1,5 +1,5 @@
 /* A coding is made once for each state of a file and worker: whoever asks while it is made gets the file as it is, and does not wait. A file that does not
- * become smaller is not tried again. What is made on the fly has a weak entity tag, and a request for a range (one that counts) gets none of it, since
+ * become smaller is not tried again. Nor does anybody wait for a full queue: the file goes out as it is then, too. What is made on the fly has a weak entity tag, and a request for a range (one that counts) gets none of it, since
  * ranges of what might be made into other bytes the next time do not fit together. */
 #include "modules/static_variants.h"
 
@@ -17,7 +17,7 @@ enum {
     WORTH_PERCENT = 95
 }; /* what is larger than so much of the original is not worth the work of unpacking it */
 
-/* One trip to the thread pool; lives in the exchange's memory. */
+/* One job of the heavy lane; lives in the exchange's memory. */
 struct job {
     const struct uvh_static_settings *settings;
     struct uvh_file_entry *source; /* one reference */
@@ -89,7 +89,9 @@ static int make(const struct uvh_static_settings *settings, uvhttp_response_t *r
     if (job == NULL)
         return UVHTTP_ENOMEM;
     *job = (struct job){.settings = settings, .source = entry, .coding = coding};
-    int err = uvhttp_response_defer(response, run_compress, finish_compress, job);
+    int err = uvhttp_response_defer_heavy(response, run_compress, finish_compress, job);
+    if (err == UVHTTP_EFULL)
+        return uvh_static_entity_answer(uvhttp_response_request(response), response, entry);
     if (err == 0) {
         uvh_file_entry_ref(entry);
         entry->making |= (unsigned char)UVH_CODING_BIT(coding);

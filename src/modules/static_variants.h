@@ -1,4 +1,4 @@
-/* Which coding of a file a client gets: a sibling, one that was made before, or one that is made for it now, on the thread pool, and kept with
+/* Which coding of a file a client gets: a sibling, one that was made before, or one that is made for it now, by a job, and kept with
  * the file's entry in the cache.
  *
  * Called by static_files.c and static_fetch.c on the loop's thread. */

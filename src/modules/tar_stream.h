@@ -1,7 +1,7 @@
 /* A folder and all below it as a tar archive, made a slice at a time.
  *
  * Always true: a member has exactly the bytes that its head announces, or making fails (a file that was shortened meanwhile); what could not be served is not in it. Links
- * are stored as what they lead to. Reads the disk, so it belongs on the thread pool. Called by static_listing.c. */
+ * are stored as what they lead to. Reads the disk, so it belongs in a job. Called by static_listing.c. */
 #ifndef UVH_MODULES_TAR_STREAM_H
 #define UVH_MODULES_TAR_STREAM_H
 

@@ -1,7 +1,7 @@
 /* Files that come into being: bytes go to a file with a hidden name in a folder, and only when all are there it gets its own name, in one step.
  * For uploads: nobody ever sees half a file under the name that was meant, and what is given up is removed.
  *
- * All functions may wait for the disk, so they run on the thread pool; any thread, one at a time for one store. Results are 0 or a negative errno, which is
+ * All functions may wait for the disk, so they run in jobs; any thread, one at a time for one store. Results are 0 or a negative errno, which is
  * libuv's code. Called by modules/spool.c and modules/static_upload.c. */
 #ifndef UVH_PLATFORM_STORE_H
 #define UVH_PLATFORM_STORE_H

@@ -449,6 +449,192 @@ static void clean_up_after_a_heavy_job_is_heavy(void **state)
     end();
 }
 
+/* ---- what is heavy ---- */
+
+struct heavy_case {
+    const char *request;
+    int status;      /* in its turn */
+    int full_status; /* with a full queue */
+};
+
+static const struct heavy_case heavy_cases[] = {
+    {"GET /files/sub/ HTTP/1.1\r\nHost: h\r\n\r\n",                              200, 503},
+    {"GET /files/sub/?format=tar HTTP/1.1\r\nHost: h\r\n\r\n",                   200, 503},
+    {"PUT /files/put.txt HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",   201, 503},
+    {"GET /files/text.txt HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", 200, 200},
+};
+
+/* The last one is about compression. */
+enum { HEAVY_CASES = UVH_COUNT_OF(heavy_cases) - !UVHTTP_TESTS_COMPRESSION };
+
+static void long_work_waits_in_the_heavy_lane(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEAVY_CASES; i++) {
+        begin();
+        block_lane(0, UVH_LANE_HEAVY);
+        send_request(2, heavy_cases[i].request);
+        await_counts(UVH_LANE_HEAVY, 1, 1);
+        await_counts(UVH_LANE_QUICK, 0, 0);
+        assert_int_equal(clients[2].received, 0);
+        release_lane(UVH_LANE_HEAVY, 1);
+        assert_status(2, heavy_cases[i].status);
+        assert_status(0, 200);
+        end();
+    }
+}
+
+static void long_work_with_a_full_heavy_queue(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEAVY_CASES; i++) {
+        begin();
+        fill_lane(0, UVH_LANE_HEAVY);
+        send_request(2, heavy_cases[i].request);
+        assert_status(2, heavy_cases[i].full_status);
+        assert_int_equal(counts_of(UVH_LANE_HEAVY)->rejected, 1);
+        drain_lane(0, UVH_LANE_HEAVY);
+        end();
+    }
+}
+
+static void style_sheet_of_a_listing_needs_no_heavy_job(void **state)
+{
+    (void)state;
+    begin();
+    fill_lane(0, UVH_LANE_HEAVY);
+    ask(2, "/files/sub/?format=css");
+    assert_status(2, 200);
+    drain_lane(0, UVH_LANE_HEAVY);
+    end();
+}
+
+/* Two jobs, with one that blocks the lane between them, and one after them. */
+static void upload_is_written_and_published_in_the_heavy_lane(void **state)
+{
+    (void)state;
+    begin_unheard();
+    stage.config->heavy_queue = 2;
+    build();
+    stage_listen(&stage);
+    block_lane(0, UVH_LANE_HEAVY);
+    send_request(2, "PUT /files/put.txt HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
+    await_counts(UVH_LANE_HEAVY, 1, 1);
+    ask(1, "/heavy");
+    await_counts(UVH_LANE_HEAVY, 2, 1);
+    release_lane(UVH_LANE_HEAVY, 1);
+    assert_status(0, 200);
+    await_blocked(UVH_LANE_HEAVY);
+    await_counts(UVH_LANE_HEAVY, 1, 1);
+    await_counts(UVH_LANE_QUICK, 0, 0);
+    ask(0, "/heavy");
+    await_counts(UVH_LANE_HEAVY, 2, 1);
+    release_lane(UVH_LANE_HEAVY, 1);
+    assert_status(1, 200);
+    assert_status(2, 201);
+    await_blocked(UVH_LANE_HEAVY);
+    await_counts(UVH_LANE_HEAVY, 0, 1); /* nothing is left to be cleaned up */
+    ask(2, "/");
+    assert_status(2, 200);
+    release_lane(UVH_LANE_HEAVY, 1);
+    assert_status(0, 200);
+    end();
+}
+
+/* The one job of a short listing is followed by one that blocks the lane. */
+static void next_request_after_a_listing_waits_for_no_job(void **state)
+{
+    (void)state;
+    begin_unheard();
+    stage.config->heavy_queue = 2;
+    build();
+    stage_listen(&stage);
+    block_lane(0, UVH_LANE_HEAVY);
+    ask(2, "/files/sub/");
+    await_counts(UVH_LANE_HEAVY, 1, 1);
+    ask(1, "/heavy");
+    await_counts(UVH_LANE_HEAVY, 2, 1);
+    release_lane(UVH_LANE_HEAVY, 1);
+    assert_status(2, 200);
+    await_blocked(UVH_LANE_HEAVY);
+    await_counts(UVH_LANE_HEAVY, 0, 1);
+    ask(2, "/");
+    assert_status(2, 200);
+    drain_lane(0, UVH_LANE_HEAVY);
+    end();
+}
+
+static void passwords_are_hashed_in_the_heavy_lane(void **state)
+{
+    (void)state;
+    static const uvhttp_hashed_user_t users[] = {
+        {"me", "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"}
+    };
+    const char *request = "GET /staff HTTP/1.1\r\nHost: h\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n";
+    uvhttp_passwords_t *passwords;
+    uvhttp_auth_t *auth;
+    uvhttp_router_t *group;
+    if (uvhttp_passwords_new(&passwords, &(uvhttp_passwords_config_t){.users = users, .user_count = 1}, NULL,
+                             0) == UVHTTP_ENOTSUP)
+        skip();
+    assert_int_equal(uvhttp_auth_new(&auth,
+                                     &(uvhttp_auth_config_t){.realm = "staff",
+                                                             .check_basic = uvhttp_passwords_check,
+                                                             .arg = passwords},
+                                     NULL, 0),
+                     0);
+    begin_unheard();
+    build();
+    assert_int_equal(uvhttp_router_group(uvhttp_server_router(stage.server), "/staff", &group), 0);
+    assert_int_equal(uvhttp_router_use(group, uvhttp_auth_handle_request, auth), 0);
+    assert_int_equal(uvhttp_router_add_route(group, "", hello), 0);
+    stage_listen(&stage);
+    fill_lane(0, UVH_LANE_HEAVY);
+    send_request(2, request);
+    assert_status(2, 503);
+    drain_lane(0, UVH_LANE_HEAVY);
+    block_lane(0, UVH_LANE_HEAVY);
+    send_request(2, request);
+    await_counts(UVH_LANE_HEAVY, 1, 1);
+    release_lane(UVH_LANE_HEAVY, 1);
+    assert_status(2, 200);
+    assert_status(0, 200);
+    end();
+    uvhttp_auth_free(auth);
+    uvhttp_passwords_free(passwords);
+}
+
+/* The queue gets full while the client reads slowly: the archive waits for its turn then, and is
+ * complete. */
+static void archive_is_complete_after_a_full_queue(void **state)
+{
+    (void)state;
+    begin();
+    stage_shrink_send_buffer(&stage, 8192);
+    raw_client_connect(&clients[2], uvhttp_server_port(stage.server), 8192);
+    raw_client_send_text(&clients[2], "GET /files/sub/?format=tar HTTP/1.1\r\nHost: h\r\n\r\n");
+    for (int turn = 0; turn < STAGE_MOST_TURNS && clients[2].received == 0; turn++) {
+        raw_client_step(&clients[2], 100);
+        stage_wait(&stage);
+    }
+    await_counts(UVH_LANE_HEAVY, 0, 0);
+    fill_lane(0, UVH_LANE_HEAVY);
+    for (int turn = 0; turn < STAGE_MOST_TURNS && counts_of(UVH_LANE_HEAVY)->pending < 2; turn++) {
+        raw_client_step(&clients[2], 100000);
+        stage_wait(&stage);
+    }
+    assert_int_equal(counts_of(UVH_LANE_HEAVY)->pending, 2);
+    release_lane(UVH_LANE_HEAVY, 2);
+    size_t offset = 0;
+    struct raw_answer answer;
+    assert_int_equal(stage_drive_answers(&stage, &clients[2], 100000, 1), 1);
+    assert_true(raw_client_answer(&clients[2], &offset, false, &answer));
+    assert_int_equal(answer.status, 200);
+    assert_true(answer.body_length > LARGE && answer.body_length % 512 == 0);
+    assert_int_equal(counts_of(UVH_LANE_HEAVY)->rejected, 0);
+    end();
+}
+
 /* ---- threads ---- */
 
 static void failed_thread_creation_is_an_error_of_listen(void **state)
@@ -551,6 +737,13 @@ int main(void)
         cmocka_unit_test(later_jobs_of_an_admitted_response_are_taken),
         cmocka_unit_test(clean_up_is_a_job_in_a_full_queue),
         cmocka_unit_test(clean_up_after_a_heavy_job_is_heavy),
+        cmocka_unit_test(long_work_waits_in_the_heavy_lane),
+        cmocka_unit_test(long_work_with_a_full_heavy_queue),
+        cmocka_unit_test(style_sheet_of_a_listing_needs_no_heavy_job),
+        cmocka_unit_test(upload_is_written_and_published_in_the_heavy_lane),
+        cmocka_unit_test(next_request_after_a_listing_waits_for_no_job),
+        cmocka_unit_test(passwords_are_hashed_in_the_heavy_lane),
+        cmocka_unit_test(archive_is_complete_after_a_full_queue),
         cmocka_unit_test(failed_thread_creation_is_an_error_of_listen),
         cmocka_unit_test(failed_listen_leaves_no_thread),
         cmocka_unit_test(streams_need_no_threads_before_listening),

@@ -347,6 +347,7 @@ static void test_listings_are_made_for_each(void **state)
     struct place *place = *state;
     int clients[CROWD];
     place->config.listing = true;
+    place->config.watch = true; /* so that looking for the folder asks for memory, too */
     open_and_start(place);
     crowd(place, "/", clients);
     atomic_store(&place->closed, false);
