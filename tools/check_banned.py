@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks that nobody calls a function that writes without a limit, keeps hidden state, or waits for time to pass."""
+"""Checks that nobody calls a function that writes without a limit, keeps hidden state, or waits for time to pass, and the library none that
+runs on libuv's thread pool."""
 
 import re
 
@@ -16,6 +17,8 @@ BANNED = {
     "alloca": "the stack has no error return; use the arena",
     "atoi": "it cannot report an error; use strtol or base/number.h",
 }
+# In src/ only. libuv ends the process when the threads of its pool cannot be created.
+POOLED = re.compile(r"(?<![\w.])(?<!->)(uv_queue_work|uv_fs_\w+)[ \t]*\(")
 WAITING = {"sleep", "usleep", "nanosleep", "uv_sleep"}
 CALL = re.compile(r"(?<![\w.])(?<!->)(" + "|".join(sorted({*BANNED, *WAITING})) + r")[ \t]*\(")
 
@@ -28,6 +31,9 @@ def check(root):
             reason = BANNED.get(match[1], "wait for the event itself, not for time to pass")
             line = text.count("\n", 0, match.start()) + 1
             violations.append(f"{path}:{line}: {match[1]} is banned: {reason}")
+        for match in POOLED.finditer(text) if str(path).startswith("src/") else ():
+            line = text.count("\n", 0, match.start()) + 1
+            violations.append(f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; use server/jobs.h")
     return violations
 
 

@@ -220,6 +220,14 @@ def test_banned_functions_are_refused(project, folder, call):
     assert_refused(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n", "bad.c:4", "is banned")
 
 
+@pytest.mark.parametrize("call", ["uv_queue_work(loop, &work, run, done)", "uv_fs_stat(loop, &request, path, done)"])
+def test_pool_of_libuv_is_refused_in_the_library(project, call):
+    text = f"void f(void)\n{{\n    {call};\n}}\n"
+    write(project, "tests/unit/fine.c", text)
+    assert run_check(project, "banned") == (0, "")
+    assert_refused(project, "banned", "src/modules/bad.c", text, "bad.c:3", "is banned")
+
+
 @pytest.mark.parametrize("line", ["int my_sleep(int a);", "x.sleep(1);", "x->sleep(1);", "// gets(a)", "snprintf(a, 1, b);",
                                   "/* \" */ f(\"gets(\"); // \""])
 def test_what_only_looks_banned_passes(project, line):
