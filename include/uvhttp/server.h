@@ -81,9 +81,12 @@ typedef struct uvhttp_server {
 UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new(struct uv_loop_s *loop);
 UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_config_t *config);
 
-/* Stops at once what still runs, and frees the server. With a loop of its own everything is gone on return; with the
- * caller's loop the memory goes when the loop has run the last close callback, so go on running it. NULL is fine.
- * Not from inside a handler or another callback of an exchange. */
+/* Stops at once what still runs, and frees the server. With a loop of its own everything is gone on
+ * return; with the caller's loop the memory goes when the loop has run the last close callback, so go
+ * on running it. Cancels the callback of uvhttp_server_on_stopped: it does not run after this call,
+ * also when the server was stopped before, so a callback that frees the server frees it once. A
+ * further call before the loop has run that last close callback does nothing; after it `server` is
+ * invalid. NULL is fine. Not from inside a handler or another callback of an exchange. */
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
 
 /* The server's router, for uvhttp_router_add. Borrowed. */
@@ -162,8 +165,10 @@ UVHTTP_EXPORT struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server);
 typedef void (*uvhttp_stopping_cb)(uvhttp_server_t *server, void *arg);
 UVHTTP_EXPORT void uvhttp_server_on_stopping(uvhttp_server_t *server, uvhttp_stopping_cb stopping, void *arg);
 
-/* Called once, on the first worker's loop, when the last connection of a stopped server is closed and all workers have ended. Useful with a caller's loop; then the
- * server may be freed in it. */
+/* Called once, on the first worker's loop, when the last connection of a stopped server is closed and
+ * all workers have ended. Not called when uvhttp_server_free is called before: that cancels it. With a
+ * caller's loop the server may be freed in it; with a loop of its own free the server after
+ * uvhttp_server_run has returned. At most one; a second call replaces the first, NULL removes it. */
 typedef void (*uvhttp_stopped_cb)(uvhttp_server_t *server, void *arg);
 UVHTTP_EXPORT void uvhttp_server_on_stopped(uvhttp_server_t *server, uvhttp_stopped_cb stopped, void *arg);
 

@@ -193,7 +193,8 @@ public:
         return *this;
     }
 
-    /* Called once, when the last connection of a stopped server is closed; on a caller's loop the server may be destroyed in it. */
+    /* Called once, when the last connection of a stopped server is closed; on a caller's loop the
+     * server may be destroyed in it. Not called when the server is destroyed before. */
     template <class F> Server &onStopped(F &&stopped)
     {
         using Kept = std::decay_t<F>;

@@ -19,11 +19,13 @@ void uvh_server_handle_closed(struct uvh_server *server)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopped");
     if (server->owns_loop) /* which users' handles would keep running */
         uv_stop(server->loop);
-    /* The callback may free the server, so whether that is due already is asked first. */
-    bool free_now = server->free_when_stopped && !server->owns_loop;
-    if (server->on_stopped != NULL)
-        server->on_stopped(&server->view, server->stopped_arg);
-    if (free_now)
+    if (!server->free_when_stopped) {
+        if (server->on_stopped != NULL) /* which may free the server */
+            server->on_stopped(&server->view, server->stopped_arg);
+        return;
+    }
+    /* uvhttp_server_free has cancelled the callback, and releases a server with its own loop itself. */
+    if (!server->owns_loop)
         uvh_server_release(server);
 }
 

@@ -585,6 +585,93 @@ static void servers_come_and_go_two_hundred_times_beside_another(void **state)
     end();
 }
 
+/* ---- freeing ---- */
+
+static int told;
+
+/* What docs/embedding.md does. */
+static void free_when_told(uvhttp_server_t *server, void *arg)
+{
+    (void)arg;
+    told++;
+    uvhttp_server_free(server);
+    stage.server = NULL;
+}
+
+static void free_counts(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* A server with one connection, freed `frees` times, after `stops` stops, before the loop runs on. */
+static void free_before_stopped(int stops, int frees)
+{
+    int freed = 0;
+    begin();
+    make_server();
+    assert_int_equal(uvhttp_server_own(stage.server, free_counts, &freed), 0);
+    connect_client();
+    ask("/data", "Host: h\r\n");
+    told = 0;
+    uvhttp_server_on_stopped(stage.server, free_when_told, NULL);
+    while (stops-- > 0)
+        uvhttp_server_stop(stage.server);
+    while (frees-- > 0)
+        uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    stage_turns(&stage, 5);
+    assert_int_equal(freed, 1);
+    assert_int_equal(told, 0);
+    assert_int_equal(atomic_load(&stage.heap.live), 0);
+    end();
+}
+
+static void free_cancels_on_stopped(void **state)
+{
+    (void)state;
+    free_before_stopped(0, 1);
+    free_before_stopped(1, 1);
+    free_before_stopped(2, 1);
+}
+
+static void free_twice_is_free_once(void **state)
+{
+    (void)state;
+    free_before_stopped(0, 2);
+    free_before_stopped(1, 3);
+}
+
+static void free_cancels_on_stopped_without_listening(void **state)
+{
+    (void)state;
+    begin();
+    make_server();
+    told = 0;
+    assert_int_equal(uvhttp_server_stop_on_signals(stage.server), 0);
+    uvhttp_server_on_stopped(stage.server, free_when_told, NULL);
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    stage_turns(&stage, 5);
+    assert_int_equal(told, 0);
+    end();
+}
+
+static void free_cancels_on_stopped_on_its_own_loop(void **state)
+{
+    (void)state;
+    begin();
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, stage.config);
+    assert_non_null(server);
+    add_routes(server);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    told = 0;
+    uvhttp_server_on_stopped(server, free_when_told, NULL);
+    uvhttp_server_stop(server);
+    uvhttp_server_free(server);
+    assert_int_equal(told, 0);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -606,6 +693,10 @@ int main(void)
         cmocka_unit_test(the_ready_made_log_writes_lines),
         cmocka_unit_test(a_clock_of_ones_own_gives_the_date),
         cmocka_unit_test(servers_come_and_go_two_hundred_times_beside_another),
+        cmocka_unit_test(free_cancels_on_stopped),
+        cmocka_unit_test(free_twice_is_free_once),
+        cmocka_unit_test(free_cancels_on_stopped_without_listening),
+        cmocka_unit_test(free_cancels_on_stopped_on_its_own_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

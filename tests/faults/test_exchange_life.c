@@ -198,6 +198,11 @@ static void on_stopped(uvhttp_server_t *server, void *arg)
     stopped++;
 }
 
+static void note_freed(void *arg)
+{
+    ++*(int *)arg;
+}
+
 static bool has_stopped(void *arg)
 {
     (void)arg;
@@ -243,7 +248,7 @@ static void freeing_with_a_job_at_work_waits_for_it(void **state)
     begin();
     assert_int_equal(uv_sem_init(&gate, 0), 0);
     stopped = 0;
-    uvhttp_server_on_stopped(stage.server, on_stopped, &stopped);
+    assert_int_equal(uvhttp_server_own(stage.server, note_freed, &stopped), 0);
     ask(&client, "/deferred");
     stage_drive(&stage, &client, 100, is_waiting, NULL);
     free_server();

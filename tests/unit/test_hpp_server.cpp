@@ -952,6 +952,23 @@ static void test_a_server_is_destroyed_when_it_has_stopped(void **)
     assert_int_equal(alive, 0);
 }
 
+static void test_destroyed_server_cancels_on_stopped(void **)
+{
+    int alive = 0, called = 0;
+    Stage stage;
+    stage.server->get("/", [](Response res) { return res.sendText(200, "x"); });
+    stage.server->onStopped([&, guest = Guest(alive)] {
+        called++;
+        stage.server.reset();
+    });
+    stage.listen();
+    assert_answer(stage.ask("/"), 200, "x");
+    stage.server->stop();
+    stage.server.reset();
+    stage.until([&] { return alive == 0; });
+    assert_int_equal(called, 0);
+}
+
 static void test_hosts_groups_and_lists(void **)
 {
     Stage stage;
@@ -1702,6 +1719,7 @@ int main()
         cmocka_unit_test(test_a_server_without_memory),
         cmocka_unit_test(test_running_on_a_loop_of_its_own),
         cmocka_unit_test(test_a_server_is_destroyed_when_it_has_stopped),
+        cmocka_unit_test(test_destroyed_server_cancels_on_stopped),
         cmocka_unit_test(test_hosts_groups_and_lists),
         cmocka_unit_test(test_modules),
         cmocka_unit_test(test_cors_and_fields_for_browsers),
