@@ -42,7 +42,7 @@ void uvh_config_rules_read_types(struct uvh_config_reader *reader, const struct 
             reader, one->mark,
             &(uvhttp_static_config_t){.types = (const char *const *)&types[count - 1], .type_count = 1});
     }
-    files->types = (const char *const *)types;
+    files->types = count > 0 ? (const char *const *)types : NULL;
     files->type_count = count;
 }
 
@@ -185,9 +185,9 @@ void uvh_config_rules_read(struct uvh_config_reader *reader, const struct uvh_ya
         return;
     for (const struct uvh_yaml_node *one = value->first; one != NULL; one = one->next)
         read_rule(&list, one);
-    files->rules = list.items;
+    files->rules = list.count > 0 ? list.items : NULL;
     files->rule_count = list.count;
     if (reader->problems->count == before)
         uvh_config_rules_check(reader, value->mark,
-                               &(uvhttp_static_config_t){.rules = list.items, .rule_count = list.count});
+                               &(uvhttp_static_config_t){.rules = files->rules, .rule_count = list.count});
 }

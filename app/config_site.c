@@ -310,8 +310,8 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
 {
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
     uvhttp_static_config_t files = route->files;
-    files.type_count = 0; /* told already, */
-    files.rule_count = 0; /* one by one */
+    files.types = NULL, files.type_count = 0; /* checked already, */
+    files.rules = NULL, files.rule_count = 0; /* one by one */
     while (uvhttp_static_check(&files, message, sizeof(message)) == UVHTTP_ECONFIG) {
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);

@@ -80,6 +80,7 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
         return UVH_EXIT_FAILED;
     }
     rules->texts[files->rule_count] = text;
+    files->rules = rules->items;
     uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
     rule->pattern = text;
     if (!flag->split(text, rule)) {
@@ -101,8 +102,8 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
     const struct uvh_option_list *const given[] = {&options->cache_control, &options->downloads,
                                                    &options->headers};
     memset(rules, 0, sizeof(*rules));
-    files->rules = rules->items;
-    files->types = options->types.items;
+    files->rules = NULL; /* until there is one */
+    files->types = options->types.count > 0 ? options->types.items : NULL;
     files->type_count = options->types.count;
     int code =
         check("type", &(uvhttp_static_config_t){.types = files->types, .type_count = files->type_count});

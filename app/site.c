@@ -225,7 +225,7 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
         .pattern = pattern,
         .handler = handlers[route->kind],
         .arg = route->kind == UVH_ROUTE_STATIC ? (void *)context : route,
-        .middleware = middleware,
+        .middleware = middleware_count > 0 ? middleware : NULL,
         .middleware_count = middleware_count,
     };
     size_t count = route->methods.count > 0 ? route->methods.count : 1;

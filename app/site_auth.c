@@ -18,8 +18,9 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
                        char *message, size_t size)
 {
     uvhttp_passwords_t *passwords;
-    const uvhttp_passwords_config_t config = {
-        .users = wanted->users, .user_count = wanted->user_count, .file = wanted->file.text};
+    const uvhttp_passwords_config_t config = {.users = wanted->user_count > 0 ? wanted->users : NULL,
+                                              .user_count = wanted->user_count,
+                                              .file = wanted->file.text};
     int err = uvhttp_passwords_new(&passwords, &config, message, size);
     if (err == 0) {
         err = uvhttp_server_own(server, free_passwords, passwords);

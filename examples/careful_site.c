@@ -32,8 +32,7 @@ static int status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
 
 static int make(const char *prefix)
 {
-    const uvhttp_address_rule_t rule = {prefix, true};
-    uvhttp_address_rules_config_t rules = {.rules = &rule, .rule_count = 1};
+    uvhttp_address_rules_config_t rules = {UVHTTP_ADDRESS_RULES({prefix, true})};
     uvhttp_access_log_config_t log = {
         .path = "-", .pattern = "{client} {status} {target} {request_id}", .flush_ms = 100};
     int err = uvhttp_request_ids_new(&site.ids, NULL, message, sizeof message);
@@ -46,7 +45,6 @@ static int make(const char *prefix)
 
 static int build(uvhttp_server_t *server, const char *folder)
 {
-    const uvhttp_middleware_t local = {uvhttp_address_rules_handle_request, site.rules};
     int err = uvhttp_server_use(server, uvhttp_request_ids_handle_request, site.ids);
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, site.headers);
@@ -55,12 +53,13 @@ static int build(uvhttp_server_t *server, const char *folder)
     if (err != 0)
         snprintf(message, sizeof message, "%s: %s", folder, uvhttp_strerror(err));
     if (err == 0)
-        err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "GET",
-                                                                                .pattern = "/status",
-                                                                                .handler = status,
-                                                                                .arg = server,
-                                                                                .middleware = &local,
-                                                                                .middleware_count = 1});
+        err = uvhttp_router_add(
+            uvhttp_server_router(server),
+            &(uvhttp_route_t){.method = "GET",
+                              .pattern = "/status",
+                              .handler = status,
+                              .arg = server,
+                              UVHTTP_MIDDLEWARE({uvhttp_address_rules_handle_request, site.rules})});
     uvhttp_server_on_finished(server, uvhttp_access_log_finished, site.log);
     return err;
 }

@@ -12,10 +12,8 @@
 #include <uvhttp.h>
 
 /* In earnest these come from somewhere else; for hashed passwords see tokens.c, which decides by a function of its own. */
-static const uvhttp_auth_user_t users[] = {
-    {"ada",   "engine no. 1"},
-    {"grace", "nanoseconds" }
-};
+static const uvhttp_auth_config_t staff = {
+    .realm = "the engine room", UVHTTP_AUTH_USERS({"ada", "engine no. 1"}, {"grace", "nanoseconds"})};
 
 static int greet(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
@@ -27,14 +25,13 @@ static int greet(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 static int add_routes(uvhttp_server_t *server, uvhttp_auth_t *auth)
 {
-    const uvhttp_middleware_t guard = {uvhttp_auth_handle_request, auth};
     int err = uvhttp_server_route(server, "GET", "/", greet, NULL);
     if (err == 0)
-        err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "GET",
-                                                                                .pattern = "/private",
-                                                                                .handler = greet,
-                                                                                .middleware = &guard,
-                                                                                .middleware_count = 1});
+        err = uvhttp_router_add(uvhttp_server_router(server),
+                                &(uvhttp_route_t){.method = "GET",
+                                                  .pattern = "/private",
+                                                  .handler = greet,
+                                                  UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})});
     return err;
 }
 
@@ -45,9 +42,7 @@ int main(int argc, char **argv)
     uvhttp_access_log_t *log = NULL;
     char message[256] = "";
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_auth_new(
-        &auth, &(uvhttp_auth_config_t){.realm = "the engine room", .users = users, .user_count = 2}, message,
-        sizeof message);
+    int err = uvhttp_auth_new(&auth, &staff, message, sizeof message);
     if (err == 0)
         err = add_routes(server, auth);
     if (err == 0)

@@ -68,7 +68,6 @@ static int print_route(const uvhttp_route_info_t *route, void *arg)
 static int add_routes(uvhttp_router_t *router)
 {
     static char version[] = "1", key[] = "secret";
-    static const uvhttp_middleware_t guard = {require_key, key};
     uvhttp_router_t *api = NULL, *docs = NULL;
     int err = uvhttp_router_set_slash(router, UVHTTP_SLASH_REDIRECT);
     if (err == 0)
@@ -84,8 +83,7 @@ static int add_routes(uvhttp_router_t *router)
         err = uvhttp_router_add(api, &(uvhttp_route_t){.method = "DELETE",
                                                        .pattern = "/users/:name",
                                                        .handler = delete_user,
-                                                       .middleware = &guard,
-                                                       .middleware_count = 1});
+                                                       UVHTTP_MIDDLEWARE({require_key, key})});
     if (err == 0)
         err = uvhttp_router_host(router, "docs.example.com", &docs);
     return err != 0 ? err : uvhttp_router_add_route(docs, "/*page", show_page);

@@ -22,9 +22,6 @@ static int protect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 int main(int argc, char **argv)
 {
-    static const uvhttp_auth_user_t users[] = {
-        {"ann", "secret"}
-    };
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_static_config_t files = {.root = argc > 2 ? argv[2] : ".",
                                     .listing = true,
@@ -34,9 +31,9 @@ int main(int argc, char **argv)
     char message[256] = "";
     uvhttp_auth_t *auth = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err =
-        uvhttp_auth_new(&auth, &(uvhttp_auth_config_t){.realm = "uploads", .users = users, .user_count = 1},
-                        message, sizeof message);
+    int err = uvhttp_auth_new(
+        &auth, &(uvhttp_auth_config_t){.realm = "uploads", UVHTTP_AUTH_USERS({"ann", "secret"})}, message,
+        sizeof message);
     if (err == 0)
         err = uvhttp_server_use(server, protect, auth);
     if (err == 0)

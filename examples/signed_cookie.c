@@ -58,16 +58,13 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     char key[32], message[256] = "";
-    const uvhttp_slice_t keys[] = {
-        {key, sizeof key}
-    };
+    const uvhttp_cookie_signer_config_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
     uvhttp_cookie_signer_t *signer = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err =
         uv_random(NULL, NULL, key, sizeof key, 0, NULL); /* from a file, where it is to outlive the process */
     if (err == 0)
-        err = uvhttp_cookie_signer_new(
-            &signer, &(uvhttp_cookie_signer_config_t){.keys = keys, .key_count = 1}, message, sizeof message);
+        err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/", who, signer);
     if (err == 0)

@@ -163,14 +163,11 @@ static uvhttp_access_log_t *access_log;
 static int make_parts(void)
 {
     char key[32], message[256] = "";
-    const uvhttp_slice_t keys[] = {
-        {key, sizeof key}
-    };
+    const uvhttp_cookie_signer_config_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
     /* From a file where sessions are to outlive the process, or are to be known by several. */
     int err = uv_random(NULL, NULL, key, sizeof key, 0, NULL);
     if (err == 0)
-        err = uvhttp_cookie_signer_new(
-            &signer, &(uvhttp_cookie_signer_config_t){.keys = keys, .key_count = 1}, message, sizeof message);
+        err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
     if (err == 0)
         err = uvhttp_rate_limit_new(&logins, &(uvhttp_rate_limit_config_t){.requests = 10, .seconds = 60},
                                     message, sizeof message);
@@ -183,16 +180,13 @@ static int make_parts(void)
 
 static int add_login(uvhttp_router_t *router)
 {
-    const uvhttp_middleware_t limit[] = {
-        {uvhttp_rate_limit_handle_request, logins}
-    };
-    int err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "POST",
-                                                          .pattern = "/login",
-                                                          .handler = login,
-                                                          .arg = signer,
-                                                          .max_body_size = 1024,
-                                                          .middleware = limit,
-                                                          .middleware_count = 1});
+    int err = uvhttp_router_add(
+        router, &(uvhttp_route_t){.method = "POST",
+                                  .pattern = "/login",
+                                  .handler = login,
+                                  .arg = signer,
+                                  .max_body_size = 1024,
+                                  UVHTTP_MIDDLEWARE({uvhttp_rate_limit_handle_request, logins})});
     return err != 0
                ? err
                : uvhttp_router_add(
@@ -202,9 +196,6 @@ static int add_login(uvhttp_router_t *router)
 
 static int add_files(uvhttp_router_t *router, char *folder, uvhttp_static_t *stored)
 {
-    const uvhttp_middleware_t download[] = {
-        {as_download, NULL}
-    };
     uvhttp_router_t *files;
     int err = uvhttp_router_group(router, "/files", &files);
     if (err == 0)
@@ -220,8 +211,7 @@ static int add_files(uvhttp_router_t *router, char *folder, uvhttp_static_t *sto
                                                          .pattern = "/*name",
                                                          .handler = uvhttp_static_handle_request,
                                                          .arg = stored,
-                                                         .middleware = download,
-                                                         .middleware_count = 1});
+                                                         UVHTTP_MIDDLEWARE({as_download, NULL})});
     if (err == 0)
         err = uvhttp_router_add(files, &(uvhttp_route_t){.method = "PUT",
                                                          .pattern = "/:name",

@@ -1,8 +1,9 @@
 /* Rules by address: a middleware that lets some clients pass and answers 403 to the others.
  *
- *     static const uvhttp_address_rule_t rules[] = {{"10.1.0.0/16", false}, {"10.0.0.0/8", true}, {"2001:db8::/32", true}};
+ *     uvhttp_address_rules_config_t config = {
+ *         UVHTTP_ADDRESS_RULES({"10.1.0.0/16", false}, {"10.0.0.0/8", true}, {"2001:db8::/32", true})};
  *     uvhttp_address_rules_t *office;
- *     int err = uvhttp_address_rules_new(&office, &(uvhttp_address_rules_config_t){.rules = rules, .rule_count = 3});
+ *     int err = uvhttp_address_rules_new(&office, &config, NULL, 0);
  *     if (err == 0) err = uvhttp_router_use(admin, uvhttp_address_rules_handle_request, office);
  *
  * The first rule that holds the client decides, as with "allow" and "deny" of nginx; a client that none holds is refused unless allow_others
@@ -30,16 +31,23 @@ typedef struct uvhttp_address_rule {
 
 /* The rules, and what holds for everybody else. */
 typedef struct uvhttp_address_rules_config {
-    const uvhttp_address_rule_t *rules; /* in order; read during the call only */
-    size_t rule_count;                  /* at most 1,000,000 */
+    /* In order; read during the call only. Set both by UVHTTP_ADDRESS_RULES; one without the other is
+     * refused. */
+    const uvhttp_address_rule_t *rules;
+    size_t rule_count; /* 0 to 1,000,000 */
     /* A client that no rule holds may pass. A client without an address (uvhttp_request_client_address gives "") passes only when this is set, too. */
     bool allow_others;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
 } uvhttp_address_rules_config_t;
 
+#ifndef __cplusplus
+/* Sets `rules` and `rule_count` (C only): UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix", true}). */
+#define UVHTTP_ADDRESS_RULES(...) UVHTTP_ARRAY_MEMBERS(rules, rule_count, uvhttp_address_rule_t, __VA_ARGS__)
+#endif
+
 /* 0, or with `*rules` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL with 0),
- * UVHTTP_EINVAL (no config, a rule without prefix), UVHTTP_ENOMEM. Any thread. */
+ * (`message` may be NULL with 0), UVHTTP_EINVAL (no config, a rule without prefix; with a message: rules
+ * without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
                                            const uvhttp_address_rules_config_t *config, char *message,
                                            size_t size);

@@ -126,6 +126,12 @@ template <class F> void destroy(void *arg) noexcept
     delete static_cast<F *>(arg);
 }
 
+/* Of an empty list NULL, which C asks for beside a count of 0: data() of one may be anything. */
+template <class List> auto dataOf(const List &list) noexcept -> decltype(list.data())
+{
+    return list.empty() ? nullptr : list.data();
+}
+
 /* What a server and its routers share while it is set up: the first failure, after which nothing is added any more. */
 class Setup
 {

@@ -194,7 +194,7 @@ public:
         : Middleware("address rules")
     {
         uvhttp_address_rules_config_t raw = {};
-        raw.rules = rules.data();
+        raw.rules = detail::dataOf(rules);
         raw.rule_count = rules.size();
         raw.allow_others = allowOthers;
         make(uvhttp_address_rules_new, raw);
@@ -226,7 +226,7 @@ public:
     {
         const detail::Option file(options.file);
         uvhttp_passwords_config_t raw = {};
-        raw.users = options.users.data();
+        raw.users = detail::dataOf(options.users);
         raw.user_count = options.users.size();
         raw.file = file.c_str();
         raw.remember_seconds = options.rememberSeconds;
@@ -348,7 +348,7 @@ private:
         const detail::Option realm(options.realm), scope(options.scope);
         uvhttp_auth_config_t raw = {};
         raw.realm = realm.c_str();
-        raw.users = options.users.data();
+        raw.users = detail::dataOf(options.users);
         raw.user_count = options.users.size();
         raw.check_basic = basic;
         raw.check_bearer = bearer;

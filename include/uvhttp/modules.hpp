@@ -101,10 +101,10 @@ struct FileOptions {
         raw.cache_descriptors = cacheDescriptors;
         raw.negative_ms = negativeMs;
         raw.watch = watch;
-        raw.types = types.data();
+        raw.types = detail::dataOf(types);
         raw.type_count = types.size();
         raw.default_type = type.c_str();
-        raw.rules = rules.data();
+        raw.rules = detail::dataOf(rules);
         raw.rule_count = rules.size();
         raw.immutable_assets = immutableAssets;
         raw.rate_limit = rateLimit;
@@ -215,7 +215,7 @@ private:
             return error_ ? error_ : Result(folder.error());
         uvhttp_static_prewarm_options_t raw = {};
         raw.folder = folder.c_str();
-        raw.patterns = options.patterns.data();
+        raw.patterns = detail::dataOf(options.patterns);
         raw.pattern_count = options.patterns.size();
         raw.most_bytes = options.mostBytes;
         raw.most_entries = options.mostEntries;

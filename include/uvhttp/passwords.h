@@ -34,6 +34,7 @@ typedef struct uvhttp_hashed_user {
 
 /* Users, a file, or both: at least one user in all, at most 10,000, each once. Strings are copied. */
 typedef struct uvhttp_passwords_config {
+    /* Set both by UVHTTP_HASHED_USERS; one without the other is refused. */
     const uvhttp_hashed_user_t *users;
     size_t user_count;
     const char *
@@ -43,8 +44,13 @@ typedef struct uvhttp_passwords_config {
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it, and be thread-safe. */
 } uvhttp_passwords_config_t;
 
+#ifndef __cplusplus
+/* Sets `users` and `user_count` (C only): UVHTTP_HASHED_USERS({"ann", "$2b$10$..."}). */
+#define UVHTTP_HASHED_USERS(...) UVHTTP_ARRAY_MEMBERS(users, user_count, uvhttp_hashed_user_t, __VA_ARGS__)
+#endif
+
 /* 0, or with `*passwords` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names what is wrong, but no hash (`message` may be NULL
- * with 0), UVHTTP_EINVAL (no config), UVHTTP_ENOTSUP (left out of this build), UVHTTP_ENOMEM. Reads the file, so not on the loop of a running server. */
+ * with 0), UVHTTP_EINVAL (no config; with a message: users without their count, or the reverse), UVHTTP_ENOTSUP (left out of this build), UVHTTP_ENOMEM. Reads the file, so not on the loop of a running server. */
 UVHTTP_EXPORT int uvhttp_passwords_new(uvhttp_passwords_t **passwords,
                                        const uvhttp_passwords_config_t *config, char *message, size_t size);
 

@@ -16,7 +16,8 @@
  *   UVHTTP_ECONFLICT method and pattern exist already (parameter names do not tell patterns apart)
  *   UVHTTP_EFROZEN   the server listens already
  *   UVHTTP_EINVAL    no handler, the method is no token, a static handler (uvhttp/static.h) with
- *                    UVHTTP_ROUTE_BLOCKING, or another argument that cannot be meant
+ *                    UVHTTP_ROUTE_BLOCKING, middleware without its count or the
+ *                    reverse (logged), or another argument that cannot be meant
  *   UVHTTP_ENOMEM    out of memory; also when the router is NULL, so that only the last of several calls needs a check
  * The first two are logged with the patterns they are about: host, prefix and all. */
 #ifndef UVHTTP_ROUTER_H
@@ -79,10 +80,23 @@ typedef struct uvhttp_route {
     unsigned flags;          /* of uvhttp_route_flags_t */
     const char *upgrade;     /* the handler is asked only by clients that offer to go over to this protocol
                             (uvhttp/stream.h); others get 426 (RFC 9110 section 15.5.22). NULL: any. Copied. */
-    const uvhttp_middleware_t
-        *middleware; /* of this route alone, behind that of its groups, in this order; copied */
-    size_t middleware_count;
+    /* Middleware of this route alone, after that of its groups, in this order; copied. Set both by
+     * UVHTTP_MIDDLEWARE. One without the other is refused, so that none is left out silently. */
+    const uvhttp_middleware_t *middleware;
+    size_t middleware_count; /* 0 with `middleware` NULL: none */
 } uvhttp_route_t;
+
+#ifndef __cplusplus
+/* Sets `middleware` and `middleware_count` of a route, in the order of the list (C only):
+ *
+ *     uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
+ *                                                 .pattern = "/staff",
+ *                                                 .handler = staff,
+ *                                                 UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})});
+ */
+#define UVHTTP_MIDDLEWARE(...) \
+    UVHTTP_ARRAY_MEMBERS(middleware, middleware_count, uvhttp_middleware_t, __VA_ARGS__)
+#endif
 
 /* Adds a route, of which everything but arguments is copied. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);

@@ -1,9 +1,9 @@
 /* Signed cookies: a client can read what is in them, and cannot change it, use it under another name, or after its time.
  *
- *     uvhttp_slice_t key = {secret, 32};      32 random bytes that only your servers know
- *     uvhttp_cookie_signer_t *signer;
+ *     uvhttp_cookie_signer_config_t config = {UVHTTP_SIGNING_KEYS({secret, 32})};
+ *     uvhttp_cookie_signer_t *signer;         `secret` has 32 random bytes that only your servers know
  *     char message[256];
- *     int err = uvhttp_cookie_signer_new(&signer, &(uvhttp_cookie_signer_config_t){.keys = &key, .key_count = 1}, message, sizeof message);
+ *     int err = uvhttp_cookie_signer_new(&signer, &config, message, sizeof message);
  *
  *     uvhttp_response_set_signed_cookie(res, signer, &(uvhttp_cookie_t){.name = "__Host-user", .value = "17", .max_age = 3600, ...});
  *     if (uvhttp_request_signed_cookie(req, signer, "__Host-user", &user) == 0) ... user.base is "17"
@@ -30,10 +30,17 @@ typedef struct uvhttp_cookie_signer uvhttp_cookie_signer_t;
 
 /* What uvhttp_cookie_signer_new is told. */
 typedef struct uvhttp_cookie_signer_config {
-    const uvhttp_slice_t *keys;          /* 32 to 1,024 bytes each, from a source of random numbers; copied */
+    /* 32 to 1,024 bytes each, from a source of random numbers; copied. Set both by UVHTTP_SIGNING_KEYS; one
+     * without the other is refused. */
+    const uvhttp_slice_t *keys;
     size_t key_count;                    /* 1 to 16 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the signer. */
 } uvhttp_cookie_signer_config_t;
+
+#ifndef __cplusplus
+/* Sets `keys` and `key_count` (C only): UVHTTP_SIGNING_KEYS({current, 32}, {previous, 32}). */
+#define UVHTTP_SIGNING_KEYS(...) UVHTTP_ARRAY_MEMBERS(keys, key_count, uvhttp_slice_t, __VA_ARGS__)
+#endif
 
 /* 0 and the signer in `*signer`, or with `*signer` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field, value
  * and range, never a key (`message` may be NULL with 0); UVHTTP_EINVAL (no config or keys); UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */

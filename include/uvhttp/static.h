@@ -93,12 +93,13 @@ typedef struct uvhttp_static_config {
     bool watch;
 
     /* Types and fields by name; copied, and worked out once for each file when it is read. */
-    const char *const *
-        types; /* "extension=type", as "md=text/markdown"; the longest that fits goes before the usual types */
+    /* "extension=type", as "md=text/markdown"; the longest that fits goes before the usual types. Set both by
+     * UVHTTP_STATIC_TYPES; one without the other is refused, as it is of `rules`. */
+    const char *const *types;
     size_t type_count; /* at most 1,000 */
     const char
         *default_type; /* of files with an unknown extension, or none; NULL: application/octet-stream */
-    const uvhttp_static_rule_t *rules; /* in their order */
+    const uvhttp_static_rule_t *rules; /* in their order; set both by UVHTTP_STATIC_RULES */
     size_t rule_count;                 /* at most 256 */
     bool
         immutable_assets; /* Cache-Control for what rules have none for: files with a hash of their content in the name, as
@@ -143,8 +144,15 @@ typedef struct uvhttp_static_config {
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
 } uvhttp_static_config_t;
 
+#ifndef __cplusplus
+/* Set `types` and `type_count`, `rules` and `rule_count` (C only):
+ *     UVHTTP_STATIC_TYPES("md=text/markdown"), UVHTTP_STATIC_RULES({"*.css", "Cache-Control", "max-age=60"}) */
+#define UVHTTP_STATIC_TYPES(...) UVHTTP_ARRAY_MEMBERS(types, type_count, char const *, __VA_ARGS__)
+#define UVHTTP_STATIC_RULES(...) UVHTTP_ARRAY_MEMBERS(rules, rule_count, uvhttp_static_rule_t, __VA_ARGS__)
+#endif
+
 /* Looks at the options of a config, but at no file: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the field and the value (`message` may be
- * NULL with 0), UVHTTP_EINVAL (NULL where something is to be), UVHTTP_ENOMEM. Any thread. */
+ * NULL with 0), UVHTTP_EINVAL (no config; with a message: types or rules without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
 /* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root), UVHTTP_ECONFIG (uvhttp_static_check says why), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,
@@ -215,18 +223,24 @@ typedef struct uvhttp_static_prewarmed {
 /* What uvhttp_static_prewarm_folder is told; NULL and zeros stand for all that fits. Read in the call only. */
 typedef struct uvhttp_static_prewarm_options {
     const char *folder; /* below the root, as in a URL ("/assets/"); NULL: the root */
-    const char *const *
-        patterns; /* a file is loaded if one of them fits its path below the root: see docs/static-files.md, "Patterns" */
-    size_t pattern_count; /* 0: all files */
-    size_t most_bytes;    /* kept in memory; 0, or more than cache_memory: cache_memory */
-    size_t most_entries;  /* files; 0, or more than cache_entries: cache_entries */
+    /* A file is loaded if one of them fits its path below the root: see docs/static-files.md, "Patterns". NULL
+     * with 0: all files. Set both by UVHTTP_PREWARM_PATTERNS; one without the other is refused. */
+    const char *const *patterns;
+    size_t pattern_count;
+    size_t most_bytes;   /* kept in memory; 0, or more than cache_memory: cache_memory */
+    size_t most_entries; /* files; 0, or more than cache_entries: cache_entries */
     /* Called for each file that was loaded, with its path below the root; false ends the loading. May be NULL. */
     bool (*progress)(const uvhttp_static_prewarmed_t *so_far, const char *path, void *arg);
     void *arg;
 } uvhttp_static_prewarm_options_t;
 
+#ifndef __cplusplus
+/* Sets `patterns` and `pattern_count` (C only): UVHTTP_PREWARM_PATTERNS("*.css", "*.js"). */
+#define UVHTTP_PREWARM_PATTERNS(...) UVHTTP_ARRAY_MEMBERS(patterns, pattern_count, char const *, __VA_ARGS__)
+#endif
+
 /* Loads the files of a folder and of those in it, those of a folder before those of the ones below it; an index file as the folder's own. Links to folders are not
- * followed. `options` may be NULL, and so may `found`. 0 (whatever was left out: `found` tells), or UVHTTP_EINVAL (a malformed pattern), UVHTTP_ENOMEM, libuv's code when
+ * followed. `options` may be NULL, and so may `found`. 0 (whatever was left out: `found` tells), or UVHTTP_EINVAL (a malformed pattern, patterns without their count or the reverse), UVHTTP_ENOMEM, libuv's code when
  * the folder cannot be read. Before the server runs. */
 UVHTTP_EXPORT int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
                                                const uvhttp_static_prewarm_options_t *options,
@@ -255,7 +269,7 @@ typedef struct uvhttp_static_stats {
 UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats);
 
 /* Opens a root and serves it below `prefix` ("/", "/assets/"), owned by the server: uvhttp_static_open, a "prefix*" route for
- * GET (with `uploads` for PUT and POST, too), and uvhttp_server_own in one call. Errors as those. With a `file` the prefix may be the path that it is for ("/favicon.ico"). */
+ * GET (with `uploads` for PUT and POST, too), and uvhttp_server_own in one call. Errors as those; what is wrong with the config is logged. With a `file` the prefix may be the path that it is for ("/favicon.ico"). */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_config_t *config);
 

@@ -29,6 +29,15 @@ typedef struct uvhttp_slice {
 /* For printf: printf("%.*s", UVHTTP_SLICE_ARGS(slice)). */
 #define UVHTTP_SLICE_ARGS(slice) (int)(slice).length, (slice).base
 
+#ifndef __cplusplus
+/* For a designated initializer: an array and its count, which then cannot differ. The macros for users
+ * are made of it: UVHTTP_MIDDLEWARE, UVHTTP_ADDRESS_RULES, UVHTTP_AUTH_USERS, ... The array is a
+ * compound literal: it lives as long as the block around it, or, outside of functions, for ever; so it
+ * cannot initialize a static variable of a function. C only: the wrapper for C++ takes lists. */
+#define UVHTTP_ARRAY_MEMBERS(array, count, type, ...) \
+    .array = (type const[]){__VA_ARGS__}, .count = sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
+#endif
+
 /* Request methods (RFC 9110 section 9, RFC 5789, RFC 4918). A method that is a valid token but stands
  * not in this table is UVHTTP_METHOD_OTHER; its name is still available from the request. */
 #define UVHTTP_METHOD_MAP(X)  \

@@ -197,10 +197,13 @@ int uvhttp_address_rules_new(uvhttp_address_rules_t **rules, const uvhttp_addres
                              char *message, size_t size)
 {
     *rules = NULL;
-    if (config == NULL || (config->rules == NULL && config->rule_count > 0))
+    if (config == NULL)
         return UVHTTP_EINVAL;
+    int err = uvh_option_check_array("rules", config->rules, config->rule_count, message, size);
+    if (err != 0)
+        return err;
     const struct uvh_option_range range = {"rule_count", config->rule_count, 0, MOST_RULES, "rules"};
-    int err = uvh_option_check(&range, 1, message, size);
+    err = uvh_option_check(&range, 1, message, size);
     if (err != 0)
         return err;
     for (size_t i = 0; i < config->rule_count; i++) {

@@ -12,6 +12,7 @@
 #include "codec/base64.h"
 #include "codec/chars.h"
 #include "codec/field.h"
+#include "modules/option_check.h"
 #include "modules/option_text.h"
 #include "modules/owned.h"
 
@@ -344,10 +345,13 @@ static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_config_t *conf
 int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message, size_t size)
 {
     *auth = NULL;
-    if (config == NULL || (config->users == NULL && config->user_count > 0))
+    if (config == NULL)
         return UVHTTP_EINVAL;
+    int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
+    if (err != 0)
+        return err;
     const char *realm = config->realm != NULL ? config->realm : "restricted";
-    int err = check_config(config, realm, (struct uvh_option_message){message, size});
+    err = check_config(config, realm, (struct uvh_option_message){message, size});
     if (err != 0)
         return err;
     struct uvhttp_auth *made = uvh_owned_new(config->allocator, sizeof(*made));

@@ -6,6 +6,17 @@
 
 #include <uvhttp/error.h>
 
+int uvh_option_check_array(const char *name, const void *array, size_t count, char *message, size_t size)
+{
+    if ((array == NULL) == (count == 0))
+        return 0;
+    if (array == NULL)
+        snprintf(message, size, "%s is NULL and its count is %zu", name, count);
+    else
+        snprintf(message, size, "%s is set and its count is 0", name);
+    return UVHTTP_EINVAL;
+}
+
 int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message, size_t size)
 {
     for (const struct uvh_option_range *option = options; option < options + count; option++) {

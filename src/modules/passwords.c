@@ -292,11 +292,14 @@ int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_
                          char *message, size_t size)
 {
     *passwords = NULL;
-    if (config == NULL || (config->users == NULL && config->user_count > 0))
+    if (config == NULL)
         return UVHTTP_EINVAL;
+    int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
+    if (err != 0)
+        return err;
     const struct uvh_option_range range = {"remember_seconds", config->remember_seconds, 0, MOST_SECONDS,
                                            "seconds"};
-    int err = uvh_password_available();
+    err = uvh_password_available();
     if (err == 0)
         err = uvh_option_check(&range, 1, message, size);
     if (err != 0)

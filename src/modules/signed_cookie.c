@@ -44,6 +44,8 @@ static int check(const uvhttp_cookie_signer_config_t *config, char *message, siz
 {
     const struct uvh_option_range count = {"key_count", config->key_count, 1, MOST_KEYS, "keys"};
     int err = uvh_option_check(&count, 1, message, size);
+    if (err == 0)
+        err = uvh_option_check_array("keys", config->keys, config->key_count, message, size);
     for (size_t i = 0; err == 0 && i < config->key_count; i++) {
         char name[48];
         snprintf(name, sizeof(name), "keys[%zu].length", i);
@@ -62,7 +64,7 @@ int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer, const uvhttp_cooki
                              char *message, size_t size)
 {
     *signer = NULL;
-    if (config == NULL || (config->keys == NULL && config->key_count > 0))
+    if (config == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     int err = check(config, message, size);

@@ -3,6 +3,7 @@
  * A request for a file that was looked at lately is answered from the cache at once: one look into the table, no system call, no
  * allocation. Everything else is fetched (static_fetch.c). Each
  * worker of a server has a cache of its own, made when its first request comes, so that none waits for another. */
+#include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
@@ -421,6 +422,14 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
     return err;
 }
 
+static void log_refused_config(uvhttp_server_t *server, const char *prefix,
+                               const uvhttp_static_config_t *config)
+{
+    char message[256] = "";
+    if (uvhttp_static_check(config, message, sizeof(message)) != 0 && message[0] != '\0')
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "static files at \"%s\" refused: %s", prefix, message);
+}
+
 int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhttp_static_config_t *config)
 {
     uvhttp_static_t *context;
@@ -429,8 +438,10 @@ int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhtt
     if (!is_prefix(prefix, config != NULL && config->file != NULL))
         return UVHTTP_EINVAL;
     int err = uvhttp_static_open(&context, config);
-    if (err != 0)
+    if (err != 0) {
+        log_refused_config(server, prefix, config);
         return err;
+    }
     err = uvhttp_server_own(server, close_context, context);
     if (err != 0) {
         uvhttp_static_close(context);

@@ -251,6 +251,8 @@ int uvhttp_static_prewarm_folder(uvhttp_static_t *context, const uvhttp_static_p
     walk.behind = &walk.places;
     walk.most_bytes = at_most(walk.options->most_bytes, context->settings.limits.memory);
     walk.most_entries = at_most(walk.options->most_entries, context->settings.limits.entries);
+    if ((walk.options->patterns == NULL) != (walk.options->pattern_count == 0))
+        return UVHTTP_EINVAL;
     for (size_t i = 0; i < walk.options->pattern_count; i++) {
         const char *pattern = walk.options->patterns[i];
         if (pattern == NULL || !uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)}))

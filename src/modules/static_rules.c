@@ -12,6 +12,7 @@
 #include "codec/glob.h"
 #include "codec/hashed_name.h"
 #include "codec/mime.h"
+#include "modules/option_check.h"
 #include "modules/option_text.h"
 #include "modules/owned.h"
 
@@ -145,10 +146,13 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
 int uvh_static_rules_check(const uvhttp_static_config_t *config, char *text, size_t size)
 {
     struct uvh_option_message message = {text, size};
-    if (config == NULL || (config->types == NULL && config->type_count > 0) ||
-        (config->rules == NULL && config->rule_count > 0))
+    if (config == NULL)
         return UVHTTP_EINVAL;
-    int err = check_types(config, message);
+    int err = uvh_option_check_array("types", config->types, config->type_count, text, size);
+    if (err == 0)
+        err = uvh_option_check_array("rules", config->rules, config->rule_count, text, size);
+    if (err == 0)
+        err = check_types(config, message);
     if (err == 0 && config->rule_count > MOST_RULES)
         err = uvh_option_text_refuse(message, "rules", "(a list)", "allowed are at most 256");
     for (size_t i = 0; i < config->rule_count && err == 0; i++) {

@@ -165,13 +165,24 @@ static int check_route(const uvhttp_route_t *given)
     bool blocks = (given->flags & UVHTTP_ROUTE_BLOCKING) != 0;
     if (blocks && ((given->flags & UVHTTP_ROUTE_STREAM) != 0 || given->upgrade != NULL))
         return UVHTTP_EINVAL;
-    if ((given->middleware_count > 0 && given->middleware == NULL) || !timeouts_fit(given))
-        return UVHTTP_EINVAL;
-    for (size_t i = 0; i < given->middleware_count; i++) {
+    return timeouts_fit(given) ? 0 : UVHTTP_EINVAL;
+}
+
+/* A pointer without its count would leave out the middleware, an authentication perhaps, silently. */
+static int check_middleware(const struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    char why[REASON_SIZE] = "";
+    size_t count = given->middleware_count;
+    if (count == 0 && given->middleware != NULL)
+        snprintf(why, sizeof(why),
+                 "middleware is set and middleware_count is 0: UVHTTP_MIDDLEWARE sets both");
+    else if (count > 0 && given->middleware == NULL)
+        snprintf(why, sizeof(why), "middleware_count is %zu and middleware is NULL", count);
+    for (size_t i = 0; i < count && why[0] == '\0'; i++) {
         if (given->middleware[i].handler == NULL)
-            return UVHTTP_EINVAL;
+            snprintf(why, sizeof(why), "middleware[%zu] has no handler", i);
     }
-    return 0;
+    return why[0] == '\0' ? 0 : refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
 }
 
 /* These use a cache without locks, that of the loop's thread. */
@@ -201,7 +212,7 @@ static int insert(struct uvhttp_router *router, struct uvh_route *route)
 int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
 {
     int err = may_change(router);
-    if (err != 0 || (err = check_route(given)) != 0)
+    if (err != 0 || (err = check_route(given)) != 0 || (err = check_middleware(router, given)) != 0)
         return err;
     if (given->method != NULL && is_misspelt(given->method))
         return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,

@@ -35,8 +35,10 @@ static int tear_down(void **state)
 static uvhttp_address_rules_t *made(const uvhttp_address_rule_t *rules, size_t count, bool others)
 {
     uvhttp_address_rules_t *all;
-    uvhttp_address_rules_config_t config = {
-        .rules = rules, .rule_count = count, .allow_others = others, .allocator = &heap.allocator};
+    uvhttp_address_rules_config_t config = {.rules = count > 0 ? rules : NULL,
+                                            .rule_count = count,
+                                            .allow_others = others,
+                                            .allocator = &heap.allocator};
     assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), 0);
     assert_non_null(all);
     return all;
@@ -263,6 +265,15 @@ static void faulty_rules_are_named(void **state)
     assert_string_equal(message, "rule_count is 1000001; allowed are 0 to 1000000 rules");
     config.rules = NULL;
     assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), UVHTTP_EINVAL);
+    config = (uvhttp_address_rules_config_t){.rules = &nothing, .allow_others = true};
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_string_equal(message, "rules is set and its count is 0");
+    config = (uvhttp_address_rules_config_t){.rule_count = 2, .allow_others = true};
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_string_equal(message, "rules is NULL and its count is 2");
+    config = (uvhttp_address_rules_config_t){UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix", false})};
+    assert_int_equal(config.rule_count, 2);
+    assert_string_equal(config.rules[1].prefix, "unix");
     assert_int_equal(uvhttp_address_rules_new(&all, NULL, NULL, 0), UVHTTP_EINVAL);
     assert_null(all);
     uvhttp_address_rules_free(NULL);

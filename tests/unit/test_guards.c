@@ -218,8 +218,24 @@ static void other_options_of_authentication_are_checked(void **state)
                      0);
     uvhttp_auth_t *auth;
     assert_int_equal(uvhttp_auth_new(&auth, NULL, NULL, 0), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_auth_new(&auth, &(uvhttp_auth_config_t){.user_count = 1}, NULL, 0),
-                     UVHTTP_EINVAL);
+}
+
+static void users_without_count_are_refused(void **state)
+{
+    (void)state;
+    uvhttp_auth_t *auth;
+    const uvhttp_auth_user_t user = {"ann", "secret"};
+    const uvhttp_auth_config_t no_count = {.users = &user, .check_basic = check};
+    assert_int_equal(uvhttp_auth_new(&auth, &no_count, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_null(auth);
+    assert_string_equal(message, "users is set and its count is 0");
+    const uvhttp_auth_config_t no_users = {.user_count = 1, .check_basic = check};
+    assert_int_equal(uvhttp_auth_new(&auth, &no_users, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_string_equal(message, "users is NULL and its count is 1");
+    assert_int_equal(uvhttp_auth_new(&auth, &no_users, NULL, 0), UVHTTP_EINVAL);
+    const uvhttp_auth_config_t both = {UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"})};
+    assert_int_equal(both.user_count, 2);
+    assert_string_equal(both.users[1].name, "bob");
 }
 
 /* ---- request ids and security headers ---- */
@@ -354,10 +370,11 @@ static void what_was_not_given_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(origins_that_never_match_are_refused),   TEST(what_browsers_would_refuse_is_refused),
-        TEST(users_that_nobody_could_be_are_refused), TEST(other_options_of_authentication_are_checked),
-        TEST(options_of_ids_and_headers_are_checked), TEST(running_out_of_memory_leaves_nothing),
-        TEST(what_was_not_given_is_refused),          TEST(defaults_and_the_systems_memory_will_do),
+        TEST(origins_that_never_match_are_refused),    TEST(what_browsers_would_refuse_is_refused),
+        TEST(users_that_nobody_could_be_are_refused),  TEST(other_options_of_authentication_are_checked),
+        TEST(users_without_count_are_refused),         TEST(options_of_ids_and_headers_are_checked),
+        TEST(running_out_of_memory_leaves_nothing),    TEST(what_was_not_given_is_refused),
+        TEST(defaults_and_the_systems_memory_will_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

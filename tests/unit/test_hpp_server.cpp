@@ -1001,6 +1001,27 @@ static void test_hosts_groups_and_lists(void **)
     assert_true(holds(stage.ask("/metrics").body, "\nuvhttp_requests_total "));
 }
 
+/* data() of an empty list may be any pointer; C refuses one beside a count of 0. */
+static void test_empty_lists_are_none(void **)
+{
+    static const uvhttp_address_rule_t rule = {"10.0.0.0/8", true};
+    static const uvhttp_auth_user_t user = {"ann", "secret"};
+    static const uvhttp_hashed_user_t hashed = {"ann", "x"};
+    static const uvhttp_static_rule_t by_name = {"*.css", "X-A", "b"};
+    static const char *const text = "x";
+    assert_true(uvhttp::AddressRules(std::span(&rule, 0), true).allows("10.0.0.1"));
+    const uvhttp::Auth auth({.users = std::span(&user, 0)},
+                            uvhttp::Basic{[](std::string_view, std::string_view) { return true; }});
+    assert_true(auth.error() == 0);
+    const uvhttp::Passwords passwords({.users = std::span(&hashed, 0)});
+    assert_true(passwords.error() == UVHTTP_ECONFIG || passwords.error() == UVHTTP_ENOTSUP);
+    uvhttp::Files files({.root = UVHTTP_TESTS_DIR "/../examples/site",
+                         .types = std::span(&text, 0),
+                         .rules = std::span(&by_name, 0)});
+    assert_true(files.error() == 0);
+    assert_true(files.prewarm({.patterns = std::span(&text, 0)}) == 0);
+}
+
 static void test_modules(void **)
 {
     const std::string key(32, 'k');
@@ -1721,6 +1742,7 @@ int main()
         cmocka_unit_test(test_a_server_is_destroyed_when_it_has_stopped),
         cmocka_unit_test(test_destroyed_server_cancels_on_stopped),
         cmocka_unit_test(test_hosts_groups_and_lists),
+        cmocka_unit_test(test_empty_lists_are_none),
         cmocka_unit_test(test_modules),
         cmocka_unit_test(test_cors_and_fields_for_browsers),
         cmocka_unit_test(test_who_may_come_in),

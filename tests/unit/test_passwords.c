@@ -64,9 +64,25 @@ static void what_is_refused(void **state)
     refuse((uvhttp_passwords_config_t){.users = &ann, .user_count = 1, .remember_seconds = 86401},
            "remember_seconds is 86401; allowed are 0 to 86400 seconds");
     assert_int_equal(uvhttp_passwords_new(&passwords, NULL, NULL, 0), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_passwords_new(&passwords, &(uvhttp_passwords_config_t){.user_count = 1}, NULL, 0),
-                     UVHTTP_EINVAL);
     uvhttp_passwords_free(NULL);
+}
+
+static void users_without_count_are_refused(void **state)
+{
+    (void)state;
+    uvhttp_passwords_t *made;
+    char message[256];
+    const uvhttp_passwords_config_t no_count = {.users = &ann, .file = "/dev/null"};
+    assert_int_equal(uvhttp_passwords_new(&made, &no_count, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_null(made);
+    assert_string_equal(message, "users is set and its count is 0");
+    const uvhttp_passwords_config_t no_users = {.user_count = 1};
+    assert_int_equal(uvhttp_passwords_new(&made, &no_users, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_string_equal(message, "users is NULL and its count is 1");
+    assert_int_equal(uvhttp_passwords_new(&made, &no_users, NULL, 0), UVHTTP_EINVAL);
+    const uvhttp_passwords_config_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
+    assert_int_equal(both.user_count, 2);
+    assert_string_equal(both.users[1].name, "bob");
 }
 
 static void hashes_are_verified(void **state)
@@ -185,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(users_without_count_are_refused),
         cmocka_unit_test(hashes_are_verified),
         cmocka_unit_test(every_allocation_of_the_making_may_fail),
         cmocka_unit_test(without_memory_for_a_hash),

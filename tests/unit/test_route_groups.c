@@ -583,6 +583,47 @@ static void nothing_changes_once_it_is_frozen(void **state)
     assert_string_equal(find("GET", "/late"), "404");
 }
 
+/* An authentication that is left out silently is worse than a route that is refused. */
+static void middleware_without_count_is_refused(void **state)
+{
+    (void)state;
+    static const uvhttp_middleware_t own = {handler, NULL}, none = {NULL, NULL};
+    const uvhttp_route_t wrong[] = {
+        {.pattern = "/b",      .handler = handler,    .middleware = &own},
+        {               .pattern = "/b",  .handler = handler, .middleware_count = 2                  },
+        { .pattern = "/b", .handler = handler, .middleware = &none,                   .middleware_count = 1},
+    };
+    static const char beginning[] = "route \"example.com/a/b\" refused: ";
+    static const char *const reasons[] = {
+        "middleware is set and middleware_count is 0: UVHTTP_MIDDLEWARE sets both",
+        "middleware_count is 2 and middleware is NULL",
+        "middleware[0] has no handler",
+    };
+    uvhttp_router_t *group = group_of(host_of("example.com"), "/a");
+    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
+        assert_int_equal(uvhttp_router_add(group, &wrong[i]), UVHTTP_EINVAL);
+        assert_memory_equal(complaint, beginning, sizeof(beginning) - 1);
+        assert_string_equal(complaint + sizeof(beginning) - 1, reasons[i]);
+    }
+    freeze();
+}
+
+static void middleware_macro_sets_list_and_count(void **state)
+{
+    (void)state;
+    const uvhttp_middleware_t first = {handler, named("1")};
+    const uvhttp_route_t route = {
+        .pattern = "/a", .handler = handler, UVHTTP_MIDDLEWARE(first, {handler, named("2")})};
+    assert_int_equal(route.middleware_count, 2);
+    assert_ptr_equal(route.middleware[1].arg, named("2"));
+    assert_int_equal(uvhttp_router_add(router, &route), 0);
+    freeze();
+    find("GET", "/a");
+    assert_int_equal(match.chain_length, 2);
+    assert_ptr_equal(match.chain[0].arg, named("1"));
+    assert_ptr_equal(match.chain[1].arg, named("2"));
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     (void)state;
@@ -734,6 +775,8 @@ int main(void)
         TEST(groups_and_hosts_inherit_the_slash_policy_unless_they_set_one),
         TEST(routes_are_listed_in_the_order_of_adding),
         TEST(nothing_changes_once_it_is_frozen),
+        TEST(middleware_without_count_is_refused),
+        TEST(middleware_macro_sets_list_and_count),
         TEST(wrong_arguments_are_refused),
         TEST(running_out_of_memory_changes_nothing),
         TEST(looking_up_a_host_asks_for_no_memory),

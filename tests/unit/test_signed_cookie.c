@@ -237,6 +237,20 @@ static void wrong_options_are_named(void **state)
     }
 }
 
+static void keys_without_count_are_refused(void **state)
+{
+    (void)state;
+    uvhttp_cookie_signer_t *made;
+    const uvhttp_cookie_signer_config_t none = {.key_count = 1};
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_string_equal(message, "keys is NULL and its count is 1");
+    const uvhttp_cookie_signer_config_t both = {UVHTTP_SIGNING_KEYS({first_key, 32}, {second_key, 32})};
+    assert_int_equal(both.key_count, 2);
+    assert_ptr_equal(both.keys[1].base, second_key);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &both, message, sizeof(message)), 0);
+    uvhttp_cookie_signer_free(made);
+}
+
 static void out_of_memory_leaves_nothing(void **state)
 {
     (void)state;
@@ -343,6 +357,7 @@ int main(void)
         cmocka_unit_test(all_keys_verify_and_the_first_one_signs),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(keys_without_count_are_refused),
         cmocka_unit_test(out_of_memory_leaves_nothing),
         cmocka_unit_test(the_servers_clock_says_when_a_cookie_expires),
     };

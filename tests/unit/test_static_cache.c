@@ -742,6 +742,13 @@ static void test_patterns_choose_what_is_prewarmed(void **state)
     assert_int_equal(found.loaded, 2);
     options = (uvhttp_static_prewarm_options_t){.patterns = malformed, .pattern_count = 2};
     assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), UVHTTP_EINVAL);
+    options = (uvhttp_static_prewarm_options_t){.patterns = styles};
+    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), UVHTTP_EINVAL);
+    options = (uvhttp_static_prewarm_options_t){.pattern_count = 1};
+    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), UVHTTP_EINVAL);
+    options = (uvhttp_static_prewarm_options_t){UVHTTP_PREWARM_PATTERNS("*.css", "/file")};
+    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    assert_int_equal(found.loaded, 3);
     options = (uvhttp_static_prewarm_options_t){.folder = "/missing"};
     assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), -ENOENT);
     options = (uvhttp_static_prewarm_options_t){.folder = "/.git"};

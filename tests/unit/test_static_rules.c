@@ -1,6 +1,7 @@
 /* modules/static_rules.c: which type and which fields a file's name gives it, what is refused, and what happens without memory. */
 #include <uvhttp.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -232,8 +233,67 @@ static void what_is_refused(void **state)
     end();
 
     assert_int_equal(uvhttp_static_check(NULL, NULL, 0), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_check(&(uvhttp_static_config_t){.rule_count = 1}, NULL, 0), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_check(&(uvhttp_static_config_t){.type_count = 1}, NULL, 0), UVHTTP_EINVAL);
+}
+
+static void array_without_count_is_refused(void **state)
+{
+    (void)state;
+    static const uvhttp_static_rule_t rule = {"*.css", "X-A", "b"};
+    static const char *const type = "md=text/markdown";
+    static const struct {
+        uvhttp_static_config_t config;
+        const char *message;
+    } rows[] = {
+        {{.root = ".", .rules = &rule},    "rules is set and its count is 0"   },
+        {{.root = ".", .rule_count = 1},   "rules is NULL and its count is 1"  },
+        {{.root = ".", .types = &type},    "types is set and its count is 0"   },
+        {{.root = ".", .type_count = 300}, "types is NULL and its count is 300"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char message[256];
+        uvhttp_static_t *context;
+        assert_int_equal(uvhttp_static_check(&rows[i].config, message, sizeof(message)), UVHTTP_EINVAL);
+        assert_string_equal(message, rows[i].message);
+        assert_int_equal(uvhttp_static_check(&rows[i].config, NULL, 0), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_static_open(&context, &rows[i].config), UVHTTP_EINVAL);
+        assert_null(context);
+    }
+}
+
+static void keep_line(uvhttp_log_level_t level, const char *message, void *line)
+{
+    assert_int_equal(level, UVHTTP_LOG_ERROR);
+    snprintf(line, 256, "%s", message);
+}
+
+static void refused_mount_is_logged(void **state)
+{
+    (void)state;
+    static const uvhttp_static_rule_t rule = {"*.css", "X-A", "b"};
+    char line[256] = "";
+    uvhttp_config_t *config = uvhttp_config_new();
+    assert_non_null(config);
+    config->log = keep_line;
+    config->log_arg = line;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    const uvhttp_static_config_t files = {.root = ".", .rules = &rule};
+    assert_int_equal(uvhttp_static_mount(server, "/files/", &files), UVHTTP_EINVAL);
+    assert_string_equal(line, "static files at \"/files/\" refused: rules is set and its count is 0");
+    line[0] = '\0';
+    assert_int_equal(uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = "/nowhere/at all"}),
+                     -ENOENT);
+    assert_string_equal(line, "");
+    uvhttp_server_free(server);
+}
+
+static void macros_set_arrays_and_counts(void **state)
+{
+    (void)state;
+    begin((uvhttp_static_config_t){UVHTTP_STATIC_TYPES("x=text/x", "y=text/y"),
+                                   UVHTTP_STATIC_RULES({"*.x", "X-A", "1"}, {"*.y", "X-B", "2"})});
+    expect("a.y", "X-B: 2\r\n", "");
+    end();
 }
 
 static void every_allocation_may_fail(void **state)
@@ -280,6 +340,9 @@ int main(void)
         cmocka_unit_test(downloads_have_the_files_name),
         cmocka_unit_test(immutable_assets),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(array_without_count_is_refused),
+        cmocka_unit_test(refused_mount_is_logged),
+        cmocka_unit_test(macros_set_arrays_and_counts),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
