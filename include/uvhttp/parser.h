@@ -10,7 +10,11 @@
  * three for C++20.
  *
  * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status code, text and RFC section.
- * All functions are pure: any thread, no hidden state. Offsets are from the first byte handed in. */
+ * All functions are pure: any thread, no hidden state. Offsets are from the first byte handed in.
+ *
+ * NULL: for `limits` it means the defaults; an out parameter that is NULL is not told. Where something is required
+ * (an object, bytes that are to be read, memory to write to) it is refused: BAD or a reason with UVHTTP_REASON_ARGUMENT, false,
+ * -1, 0 or NULL; a function without a result does nothing. */
 #ifndef UVHTTP_PARSER_H
 #define UVHTTP_PARSER_H
 
@@ -71,6 +75,7 @@ typedef enum uvhttp_parse_result {
     X(CHUNK_EXTENSION, 400, "a chunk extension is malformed or too long", "RFC 9112 7.1.1")               \
     X(CHUNK_END, 400, "a chunk does not end with CR LF", "RFC 9112 7.1")                                  \
     X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                           \
+    X(ARGUMENT, 500, "an argument is NULL: a mistake in the program", "RFC 9110 15.6.1")                  \
     X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing", "RFC 9110 6.5.1")
 
 /* Why a message is refused, as a number. */
@@ -127,12 +132,19 @@ typedef struct uvhttp_head {
     uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
 } uvhttp_head_t;
 
-/* What a head may measure. */
+/* What a head may measure. A parse function that is given NULL instead takes the defaults below. */
 typedef struct uvhttp_head_limits {
     uint32_t max_size;   /* bytes of the whole head: HEAD_TOO_LARGE */
     uint32_t max_target; /* bytes: TARGET_TOO_LONG */
     uint32_t max_fields; /* TOO_MANY_FIELDS; more than the table's capacity is the capacity */
 } uvhttp_head_limits_t;
+
+/* Those of the server (docs/limits.md): bytes of a head, bytes of a target, fields. */
+enum {
+    UVHTTP_HEAD_DEFAULT_SIZE = 16384,
+    UVHTTP_HEAD_DEFAULT_TARGET = 8192,
+    UVHTTP_HEAD_DEFAULT_FIELDS = 100
+};
 
 /* Prepares `head` for a new message. `fields` with `capacity` entries replaces the 32 inline ones; NULL and 0 keep them. Cheap: the
  * inline table is not cleared. */
@@ -152,8 +164,8 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *he
  * and offsets are those of the same bytes in one buffer.
  *
  * A head that lies in the first piece that is not empty is parsed where it is: head->base is that piece. Only one that goes across a seam is
- * copied, each byte once and none behind its empty line, to `gather`, which has room for limits->max_size bytes and stays the
- * caller's; head->base is then `gather`. Either way head->size bytes of the pieces are used up.
+ * copied, each byte once and none behind its empty line, to `gather`, which has room for limits->max_size bytes (with `limits` NULL:
+ * UVHTTP_HEAD_DEFAULT_SIZE) and stays the caller's; head->base is then `gather`. Either way head->size bytes of the pieces are used up.
  *
  * On MORE call again with the same bytes (cut and placed as you like) and more behind them, the same `head`, and the same `gather` with its
  * contents. The first head->gathered bytes are not read from the pieces again; only their number counts. */

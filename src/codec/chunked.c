@@ -207,14 +207,32 @@ static inline size_t take_line(uvhttp_chunked_t *decoder, const char *data, size
 
 void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension)
 {
-    *decoder = (uvhttp_chunked_t){.state = STATE_SIZE, .max_extension = max_extension};
+    if (decoder != NULL)
+        *decoder = (uvhttp_chunked_t){.state = STATE_SIZE, .max_extension = max_extension};
+}
+
+/* Bytes that are not there: refused, for good. */
+static bool is_refused(uvhttp_chunked_t *decoder, const char *data, size_t length)
+{
+    if (decoder != NULL && (data != NULL || length == 0))
+        return false;
+    if (decoder != NULL)
+        refuse(decoder, UVHTTP_REASON_ARGUMENT);
+    return true;
 }
 
 uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const char *data, size_t length,
                                             size_t *consumed, uvhttp_slice_t *piece)
 {
     size_t at = 0;
+    size_t ignored;
+    uvhttp_slice_t skipped;
+    consumed = consumed != NULL ? consumed : &ignored;
+    piece = piece != NULL ? piece : &skipped;
+    *consumed = 0;
     *piece = (uvhttp_slice_t){NULL, 0};
+    if (is_refused(decoder, data, length))
+        return UVHTTP_PARSE_BAD;
     while (at < length && decoder->state != STATE_DATA && decoder->state < STATE_DONE) {
         size_t line = take_line(decoder, data + at, length - at);
         if (line == 0) {
@@ -245,7 +263,13 @@ uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder, 
 {
     size_t used = 0;
     size_t kept = 0;
+    size_t ignored;
     uvhttp_parse_result_t result;
+    consumed = consumed != NULL ? consumed : &ignored;
+    body = body != NULL ? body : &ignored;
+    *consumed = *body = 0;
+    if (is_refused(decoder, data, length))
+        return UVHTTP_PARSE_BAD;
     do {
         size_t step_used;
         uvhttp_slice_t piece;

@@ -20,7 +20,10 @@ static uvhttp_slice_t trimmed(const char *start, const char *end)
 
 bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value)
 {
-    while (rest->length > 0) {
+    uvhttp_slice_t ignored[2];
+    name = name != NULL ? name : &ignored[0];
+    value = value != NULL ? value : &ignored[1];
+    while (rest != NULL && rest->length > 0) {
         const char *start = rest->base;
         const char *end = start + rest->length;
         const char *semicolon = memchr(start, ';', rest->length);
@@ -38,10 +41,10 @@ bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice
 
 uvhttp_slice_t uvhttp_cookie_find(uvhttp_slice_t cookies, const char *name)
 {
-    size_t length = strlen(name);
+    size_t length = name != NULL ? strlen(name) : 0;
     uvhttp_slice_t found;
     uvhttp_slice_t value;
-    while (uvhttp_cookie_next(&cookies, &found, &value)) {
+    while (name != NULL && uvhttp_cookie_next(&cookies, &found, &value)) {
         if (found.length == length && memcmp(found.base, name, length) == 0)
             return value;
     }

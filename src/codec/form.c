@@ -6,9 +6,14 @@ int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name, 
 {
     uvhttp_slice_t raw_name;
     uvhttp_slice_t raw_value;
+    uvhttp_slice_t ignored;
+    name = name != NULL ? name : &ignored;
+    value = value != NULL ? value : &ignored;
     *name = *value = (uvhttp_slice_t){NULL, 0};
     if (!uvhttp_query_next(rest, &raw_name, &raw_value))
         return 0;
+    if (scratch == NULL)
+        return -1;
     /* In place the name is written over itself, and the value behind it: never past where it is read. */
     ptrdiff_t name_length = uvhttp_percent_decode(raw_name, scratch, true);
     if (name_length < 0)

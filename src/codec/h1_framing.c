@@ -433,6 +433,8 @@ static inline const uvhttp_field_t *usual_host(const uvhttp_head_t *head)
 
 uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
+    if (UVH_UNLIKELY(head == NULL || framing == NULL))
+        return head == NULL ? UVHTTP_REASON_ARGUMENT : uvhttp_request_framing(head, &(uvhttp_framing_t){0});
     const uvhttp_field_t *host = usual_host(head);
     if (host == NULL)
         return apply_rules(head, framing);
@@ -484,6 +486,9 @@ static UVH_NEVER_INLINE uvhttp_reason_t apply_response_rules(const uvhttp_head_t
 uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method_t request_method,
                                         uvhttp_framing_t *framing)
 {
+    if (UVH_UNLIKELY(head == NULL || framing == NULL))
+        return head == NULL ? UVHTTP_REASON_ARGUMENT
+                            : uvhttp_response_framing(head, request_method, &(uvhttp_framing_t){0});
     const uint64_t decisive =
         UVH_FIELD_BIT(CONTENT_LENGTH) | UVH_FIELD_BIT(TRANSFER_ENCODING) | UVH_FIELD_BIT(CONNECTION);
     *framing = (uvhttp_framing_t){.body = UVHTTP_BODY_NONE, .keep_alive = true};

@@ -12,6 +12,8 @@
 
 void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity)
 {
+    if (UVH_UNLIKELY(head == NULL))
+        return;
     uvh_clear(head, offsetof(uvhttp_head_t, first));
     head->fields = fields != NULL ? fields : head->inline_fields;
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
@@ -61,9 +63,34 @@ static uvhttp_parse_result_t pass_over(uvhttp_head_t *head, const char *data)
     return UVHTTP_PARSE_MORE;
 }
 
+/* What a parse function does when one of its pointers is NULL; `parse` is that function. */
+typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
+                                          const uvhttp_head_limits_t *limits);
+
+static UVH_NEVER_INLINE uvhttp_parse_result_t parse_without(parse_fn parse, uvhttp_head_t *head,
+                                                            const char *data, size_t length,
+                                                            const uvhttp_head_limits_t *limits)
+{
+    static const uvhttp_head_limits_t defaults = {.max_size = UVHTTP_HEAD_DEFAULT_SIZE,
+                                                  .max_target = UVHTTP_HEAD_DEFAULT_TARGET,
+                                                  .max_fields = UVHTTP_HEAD_DEFAULT_FIELDS};
+    if (head == NULL)
+        return UVHTTP_PARSE_BAD;
+    if (data == NULL)
+        return length == 0 ? UVHTTP_PARSE_MORE : uvh_h1_refuse(head, UVHTTP_REASON_ARGUMENT, 0);
+    return parse(head, data, length, limits != NULL ? limits : &defaults);
+}
+
+static inline bool is_missing(const uvhttp_head_t *head, const char *data, const uvhttp_head_limits_t *limits)
+{
+    return head == NULL || data == NULL || limits == NULL;
+}
+
 uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data, size_t length,
                                                 const uvhttp_head_limits_t *limits)
 {
+    if (UVH_UNLIKELY(is_missing(head, data, limits)))
+        return parse_without(uvhttp_request_head_parse, head, data, length, limits);
     if (UVH_UNLIKELY(is_one_more(head, length, limits)) &&
         is_plain_request_byte(head, data, data[length - 1], limits->max_target))
         return pass_over(head, data);
@@ -73,6 +100,8 @@ uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char 
 uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data, size_t length,
                                                  const uvhttp_head_limits_t *limits)
 {
+    if (UVH_UNLIKELY(is_missing(head, data, limits)))
+        return parse_without(uvhttp_response_head_parse, head, data, length, limits);
     if (UVH_UNLIKELY(is_one_more(head, length, limits)) && is_plain_field_byte(head, data[length - 1]))
         return pass_over(head, data);
     return backend_for(length)->response(head, data, length, limits);
@@ -81,6 +110,8 @@ uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char
 uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
+    if (UVH_UNLIKELY(is_missing(head, data, limits)))
+        return parse_without(uvhttp_trailers_parse, head, data, length, limits);
     uvhttp_parse_result_t result = backend_for(length)->trailers(head, data, length, limits);
     if (result != UVHTTP_PARSE_DONE)
         return result;
@@ -95,11 +126,13 @@ uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *dat
 
 const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head, uvhttp_field_id_t id)
 {
-    return (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(head, id) : NULL;
+    return head != NULL && (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(head, id) : NULL;
 }
 
 const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name, size_t length)
 {
+    if (head == NULL || name == NULL)
+        return NULL;
     uvhttp_slice_t wanted = {name, length};
     uvhttp_field_id_t id = uvh_field_lookup(wanted);
     if (id != UVHTTP_FIELD_OTHER)

@@ -65,10 +65,18 @@ static bool gather_on(uvhttp_head_t *head, struct remainder *left, char *gather,
     return false;
 }
 
+static const uvhttp_head_limits_t defaults = {.max_size = UVHTTP_HEAD_DEFAULT_SIZE,
+                                              .max_target = UVHTTP_HEAD_DEFAULT_TARGET,
+                                              .max_fields = UVHTTP_HEAD_DEFAULT_FIELDS};
+
 static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *head,
                                                  const uvhttp_slice_t *pieces, size_t count, char *gather,
                                                  const uvhttp_head_limits_t *limits)
 {
+    if (limits == NULL)
+        limits = &defaults;
+    if (head == NULL || (pieces == NULL && count > 0))
+        return parse(head, NULL, 1, limits); /* which refuses that */
     while (count > 0 && pieces[count - 1].length == 0)
         count--;
     struct remainder left = behind(pieces, count, head->gathered);
@@ -80,6 +88,8 @@ static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *
         if (whole || result != UVHTTP_PARSE_MORE)
             return result;
     }
+    if (gather == NULL && left.count > 0)
+        return parse(head, NULL, 1, limits);
     /* More than once only when empty lines in front of a request line look like the end of a head. */
     for (;;) {
         bool end = gather_on(head, &left, gather, limits->max_size);

@@ -245,7 +245,12 @@ uvhttp_multipart_event_t uvhttp_multipart_next(uvhttp_multipart_t *parser, uvhtt
                                                uvhttp_slice_t *data)
 {
     uvhttp_multipart_event_t event = UVHTTP_MULTIPART_MORE;
+    uvhttp_slice_t ignored, none = {NULL, 0};
+    data = data != NULL ? data : &ignored;
+    input = input != NULL ? input : &none;
     *data = (uvhttp_slice_t){NULL, 0};
+    if (parser == NULL)
+        return UVHTTP_MULTIPART_BAD;
     while (event == UVHTTP_MULTIPART_MORE) {
         enum state state = (enum state)parser->state;
         if (state == FAILED)
@@ -270,6 +275,8 @@ uvhttp_multipart_event_t uvhttp_multipart_next(uvhttp_multipart_t *parser, uvhtt
 
 bool uvhttp_multipart_finish(uvhttp_multipart_t *parser)
 {
+    if (parser == NULL)
+        return false;
     if (parser->state == CLOSED_SAID || parser->state == BEHIND)
         return true;
     if (parser->state != FAILED)
@@ -286,7 +293,7 @@ bool uvhttp_multipart_init(uvhttp_multipart_t *parser, uvhttp_slice_t boundary,
                            const uvhttp_multipart_limits_t *limits)
 {
     static const uvhttp_multipart_limits_t none = {0};
-    if (!uvh_multipart_head_is_boundary(boundary))
+    if (parser == NULL || !uvh_multipart_head_is_boundary(boundary))
         return false;
     limits = limits != NULL ? limits : &none;
     parser->part = (uvhttp_multipart_part_t){.fields = NULL};

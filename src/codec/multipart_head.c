@@ -50,7 +50,8 @@ bool uvhttp_multipart_boundary(uvhttp_slice_t content_type, uvhttp_slice_t *boun
     }
     if (result < 0 || found.base == NULL)
         return false;
-    *boundary = found;
+    if (boundary != NULL)
+        *boundary = found;
     return true;
 }
 
@@ -189,8 +190,8 @@ uvhttp_multipart_error_t uvh_multipart_head_end(uvhttp_multipart_t *parser, size
 
 uvhttp_slice_t uvhttp_multipart_part_field(const uvhttp_multipart_part_t *part, const char *name)
 {
-    uvhttp_slice_t wanted = {name, strlen(name)};
-    for (size_t i = 0; i < part->field_count; i++) {
+    uvhttp_slice_t wanted = {name, name != NULL ? strlen(name) : 0};
+    for (size_t i = 0; part != NULL && name != NULL && i < part->field_count; i++) {
         if (equals(part->fields[i].name, wanted))
             return part->fields[i].value;
     }

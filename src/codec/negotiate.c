@@ -181,12 +181,16 @@ static int language_nearness(const struct uvh_weighted *element, uvhttp_slice_t 
 
 int uvhttp_negotiate_type_quality(uvhttp_slice_t accept, const char *offer)
 {
+    if (offer == NULL)
+        return 0;
     struct verdict verdict = judge(accept, slice_of(offer), type_nearness);
     return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
 }
 
 int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char *offer)
 {
+    if (offer == NULL)
+        return 0;
     struct verdict verdict = judge(accept_encoding, slice_of(offer), encoding_nearness);
     if (verdict.nearness > 0 || !equals(slice_of(offer), SLICE("identity")))
         return verdict.quality;
@@ -195,6 +199,8 @@ int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char
 
 int uvhttp_negotiate_language_quality(uvhttp_slice_t accept_language, const char *offer)
 {
+    if (offer == NULL)
+        return 0;
     struct verdict verdict = judge(accept_language, slice_of(offer), language_nearness);
     return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
 }
@@ -204,7 +210,7 @@ static ptrdiff_t choose(uvhttp_slice_t field, const char *const *offers, size_t 
 {
     ptrdiff_t best = -1;
     int best_quality = 0;
-    for (size_t i = 0; i < count && best_quality < UVH_WEIGHT_MOST; i++) {
+    for (size_t i = 0; offers != NULL && i < count && best_quality < UVH_WEIGHT_MOST; i++) {
         int quality = quality_of(field, offers[i]);
         if (quality > best_quality) {
             best = (ptrdiff_t)i;

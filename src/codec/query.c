@@ -14,7 +14,10 @@ static uvhttp_slice_t until(uvhttp_slice_t text, char separator)
 
 bool uvhttp_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value)
 {
-    while (rest->length > 0) {
+    uvhttp_slice_t ignored;
+    name = name != NULL ? name : &ignored;
+    value = value != NULL ? value : &ignored;
+    while (rest != NULL && rest->length > 0) {
         uvhttp_slice_t pair = until(*rest, '&');
         size_t used = pair.length < rest->length ? pair.length + 1 : pair.length;
         *rest = (uvhttp_slice_t){rest->base + used, rest->length - used};

@@ -11,13 +11,16 @@ static size_t smaller(size_t a, size_t b)
 
 void uvhttp_ring_init(uvhttp_ring_t *ring, char *memory, size_t capacity)
 {
-    *ring = (uvhttp_ring_t){.memory = memory, .capacity = capacity};
+    if (ring != NULL)
+        *ring = (uvhttp_ring_t){.memory = memory, .capacity = memory != NULL ? capacity : 0};
 }
 
 size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t pieces[2])
 {
+    if (pieces == NULL)
+        return 0;
     pieces[0] = pieces[1] = (uvhttp_slice_t){NULL, 0};
-    if (ring->length == 0)
+    if (ring == NULL || ring->length == 0)
         return 0;
     size_t first = smaller(ring->length, ring->capacity - ring->start);
     pieces[0] = (uvhttp_slice_t){ring->memory + ring->start, first};
@@ -29,7 +32,11 @@ size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t pieces[2])
 
 size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2])
 {
+    if (pieces == NULL)
+        return 0;
     pieces[0] = pieces[1] = (uvhttp_span_t){NULL, 0};
+    if (ring == NULL)
+        return 0;
     size_t room = ring->capacity - ring->length;
     if (room == 0)
         return 0;
@@ -45,6 +52,8 @@ size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2])
 
 size_t uvhttp_ring_commit(uvhttp_ring_t *ring, size_t length)
 {
+    if (ring == NULL)
+        return 0;
     size_t taken = smaller(length, ring->capacity - ring->length);
     ring->length += taken;
     return taken;
@@ -54,7 +63,7 @@ size_t uvhttp_ring_write(uvhttp_ring_t *ring, const void *data, size_t length)
 {
     const char *from = data;
     uvhttp_span_t pieces[2];
-    size_t count = uvhttp_ring_writable(ring, pieces);
+    size_t count = data != NULL ? uvhttp_ring_writable(ring, pieces) : 0;
     size_t written = 0;
     for (size_t i = 0; i < count && written < length; i++) {
         size_t part = smaller(pieces[i].length, length - written);
@@ -66,6 +75,8 @@ size_t uvhttp_ring_write(uvhttp_ring_t *ring, const void *data, size_t length)
 
 size_t uvhttp_ring_consume(uvhttp_ring_t *ring, size_t length)
 {
+    if (ring == NULL)
+        return 0;
     size_t taken = smaller(length, ring->length);
     ring->length -= taken;
     if (ring->length == 0)

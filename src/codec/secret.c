@@ -4,6 +4,8 @@
 
 bool uvhttp_equal_constant_time(const void *a, size_t a_length, const void *b, size_t b_length)
 {
+    if ((a == NULL && a_length > 0) || (b == NULL && b_length > 0))
+        return false;
     /* Volatile, or a compiler may end the loop at the first difference. */
     const volatile unsigned char *left = a;
     const volatile unsigned char *right = b;

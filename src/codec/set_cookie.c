@@ -176,15 +176,19 @@ static size_t put_cookie(struct output *output, const uvhttp_cookie_t *cookie, c
 uvhttp_cookie_error_t uvhttp_cookie_write(const uvhttp_cookie_t *cookie, char *out, size_t size,
                                           size_t *length)
 {
-    const char *value = cookie->value != NULL ? cookie->value : "";
+    size_t ignored;
+    length = length != NULL ? length : &ignored;
     *length = 0;
+    if (cookie == NULL)
+        return UVHTTP_COOKIE_NAME;
+    const char *value = cookie->value != NULL ? cookie->value : "";
     uvhttp_cookie_error_t error = check(cookie, value);
     if (error != UVHTTP_COOKIE_OK)
         return error;
     struct output output = {NULL, 0};
     size_t needed = put_cookie(&output, cookie, value);
     *length = needed - 1;
-    if (needed > size)
+    if (out == NULL || needed > size)
         return UVHTTP_COOKIE_FULL;
     output.base = out;
     output.length = 0;

@@ -70,11 +70,11 @@ static bool is_one_line(uvhttp_slice_t text)
 
 ptrdiff_t uvhttp_sse_encode(const uvhttp_sse_event_t *event, char *out, size_t size)
 {
-    if (!is_one_line(event->id) || !is_one_line(event->event))
+    if (event == NULL || !is_one_line(event->id) || !is_one_line(event->event))
         return -1;
     struct output output = {NULL, 0};
     put_event(&output, event);
-    if (output.length <= size) {
+    if (out != NULL && output.length <= size) {
         output.base = out;
         output.length = 0;
         put_event(&output, event);

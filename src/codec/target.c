@@ -24,6 +24,8 @@ static int decode_escape(const char *p, const char *end)
 
 ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus)
 {
+    if (output == NULL)
+        return input.length == 0 ? 0 : -1;
     const char *p = input.base;
     const char *end = p + input.length;
     char *out = output;
@@ -52,10 +54,12 @@ static const unsigned char every_byte[256] = {BYTES64(0), BYTES64(64), BYTES64(1
 
 int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
 {
-    const char *start = rest->base;
+    uvhttp_slice_t ignored;
+    piece = piece != NULL ? piece : &ignored;
     *piece = (uvhttp_slice_t){NULL, 0};
-    if (rest->length == 0)
+    if (rest == NULL || rest->length == 0)
         return 0;
+    const char *start = rest->base;
     const char *end = start + rest->length;
     const char *p = start;
     while (p < end && *p != '%' && !(*p == '+' && plus))
@@ -198,6 +202,12 @@ static char *remove_segment(const char *root, char *out)
 
 uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output, size_t *length)
 {
+    size_t ignored;
+    length = length != NULL ? length : &ignored;
+    if (output == NULL) {
+        *length = 0;
+        return raw.length == 0 ? UVHTTP_REASON_NONE : UVHTTP_REASON_ARGUMENT;
+    }
     const char *p = raw.base;
     const char *end = p + raw.length;
     char *out = output;

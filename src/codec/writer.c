@@ -36,9 +36,15 @@ static bool take(uvhttp_writer_t *writer, size_t written)
     return true;
 }
 
+static bool is_usable(const uvhttp_writer_t *writer)
+{
+    return writer != NULL && writer->error == UVHTTP_WRITER_OK;
+}
+
+/* Of NULL an empty one, which is neither a name nor a target. */
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){text, strlen(text)};
+    return (uvhttp_slice_t){text, text != NULL ? strlen(text) : 0};
 }
 
 /* The parser counts the bytes of names and methods in 16 bits. */
@@ -70,12 +76,13 @@ static uvhttp_slice_t trimmed(uvhttp_slice_t value)
 
 void uvhttp_writer_init(uvhttp_writer_t *writer, char *memory, size_t capacity)
 {
-    *writer = (uvhttp_writer_t){.memory = memory, .capacity = capacity};
+    if (writer != NULL)
+        *writer = (uvhttp_writer_t){.memory = memory, .capacity = memory != NULL ? capacity : 0};
 }
 
 bool uvhttp_writer_request_line_slice(uvhttp_writer_t *writer, uvhttp_slice_t method, uvhttp_slice_t target)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     if (!is_name(method) || !is_target(target))
         return fail(writer, UVHTTP_WRITER_INVALID);
@@ -89,7 +96,7 @@ bool uvhttp_writer_request_line(uvhttp_writer_t *writer, const char *method, con
 
 bool uvhttp_writer_status_line(uvhttp_writer_t *writer, int status, const char *phrase)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     if (status < FIRST_STATUS || status > LAST_STATUS ||
         (phrase != NULL && !uvh_field_value_valid(slice_of(phrase))))
@@ -102,7 +109,7 @@ bool uvhttp_writer_status_line(uvhttp_writer_t *writer, int status, const char *
 
 bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_slice_t name, uvhttp_slice_t value)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     if (!is_name(name) || !uvh_field_value_valid(value))
         return fail(writer, UVHTTP_WRITER_INVALID);
@@ -111,6 +118,8 @@ bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_slice_t name, uvh
 
 bool uvhttp_writer_field(uvhttp_writer_t *writer, const char *name, const char *value)
 {
+    if (is_usable(writer) && value == NULL)
+        return fail(writer, UVHTTP_WRITER_INVALID);
     return uvhttp_writer_field_slice(writer, slice_of(name), slice_of(value));
 }
 
@@ -123,17 +132,19 @@ bool uvhttp_writer_field_number(uvhttp_writer_t *writer, const char *name, uint6
 
 bool uvhttp_writer_end(uvhttp_writer_t *writer)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     return take(writer, uvh_h1_encode_end(rest_of(writer), room_of(writer)));
 }
 
 bool uvhttp_writer_bytes(uvhttp_writer_t *writer, const void *data, size_t length)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     if (length == 0)
         return true;
+    if (data == NULL)
+        return fail(writer, UVHTTP_WRITER_INVALID);
     if (room_of(writer) < length)
         return fail(writer, UVHTTP_WRITER_FULL);
     memcpy(rest_of(writer), data, length);
@@ -143,10 +154,12 @@ bool uvhttp_writer_bytes(uvhttp_writer_t *writer, const void *data, size_t lengt
 
 bool uvhttp_writer_chunk(uvhttp_writer_t *writer, const void *data, size_t length)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     if (length == 0)
         return true;
+    if (data == NULL)
+        return fail(writer, UVHTTP_WRITER_INVALID);
     char line[UVH_H1_ENCODE_CHUNK_LINE_SIZE];
     size_t line_length = uvh_h1_encode_chunk_line(line, sizeof line, length);
     size_t around = line_length + 2;
@@ -158,7 +171,7 @@ bool uvhttp_writer_chunk(uvhttp_writer_t *writer, const void *data, size_t lengt
 
 bool uvhttp_writer_chunk_line(uvhttp_writer_t *writer, uint64_t length)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     if (length == 0)
         return fail(writer, UVHTTP_WRITER_INVALID);
@@ -167,7 +180,7 @@ bool uvhttp_writer_chunk_line(uvhttp_writer_t *writer, uint64_t length)
 
 bool uvhttp_writer_last_chunk(uvhttp_writer_t *writer)
 {
-    if (writer->error != UVHTTP_WRITER_OK)
+    if (!is_usable(writer))
         return false;
     return take(writer, uvh_h1_encode_chunk_line(rest_of(writer), room_of(writer), 0));
 }
