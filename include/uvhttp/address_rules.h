@@ -46,7 +46,7 @@ typedef struct uvhttp_address_rules_config {
 #endif
 
 /* 0, or with `*rules` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL with 0), UVHTTP_EINVAL (no config, a rule without prefix; with a message: rules
+ * (`message` may be NULL), UVHTTP_EINVAL (no config, a rule without prefix; with a message: rules
  * without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
                                            const uvhttp_address_rules_config_t *config, char *message,

@@ -74,7 +74,7 @@ typedef struct uvhttp_auth_config {
 #endif
 
 /* 0, or with `*auth` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL with 0), UVHTTP_EINVAL (no config; with a message: users without their count, or the
+ * (`message` may be NULL), UVHTTP_EINVAL (no config; with a message: users without their count, or the
  * reverse), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message,
                                   size_t size);

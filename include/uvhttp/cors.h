@@ -44,7 +44,7 @@ typedef struct uvhttp_cors_config {
 } uvhttp_cors_config_t;
 
 /* 0, or with `*cors` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL with 0), UVHTTP_EINVAL (no config), UVHTTP_ENOMEM. Any thread. */
+ * (`message` may be NULL), UVHTTP_EINVAL (no config), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, char *message,
                                   size_t size);
 

@@ -174,7 +174,7 @@ typedef int (*uvhttp_filter_cb)(uvhttp_response_t *response, uvhttp_filter_event
 UVHTTP_EXPORT int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter,
                                          uvhttp_release_cb release, void *arg);
 
-/* In a filter: bytes that go on, copied. Errors: UVHTTP_ENOMEM. */
+/* In a filter: bytes that go on, copied. Errors: UVHTTP_EINVAL (no `data`), UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data, size_t size);
 
 /* Behind write: what filters have kept of the body so far leaves now; the client can use every byte that was written. For whoever waits between two

@@ -39,7 +39,7 @@ typedef struct uvhttp_security_headers_config {
 } uvhttp_security_headers_config_t;
 
 /* `config` NULL: the defaults. 0, or with `*headers` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL with 0), UVHTTP_ENOMEM. Any thread. */
+ * (`message` may be NULL), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
                                               const uvhttp_security_headers_config_t *config, char *message,
                                               size_t size);

@@ -43,7 +43,7 @@ typedef struct uvhttp_cookie_signer_config {
 #endif
 
 /* 0 and the signer in `*signer`, or with `*signer` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field, value
- * and range, never a key (`message` may be NULL with 0); UVHTTP_EINVAL (no config or keys); UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */
+ * and range, never a key (`message` may be NULL); UVHTTP_EINVAL (no config or keys); UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
                                            const uvhttp_cookie_signer_config_t *config, char *message,
                                            size_t size);

@@ -29,7 +29,7 @@ typedef struct uvhttp_size_limit_config {
 } uvhttp_size_limit_config_t;
 
 /* 0 and the limit in `*limit`, or with `*limit` NULL: UVHTTP_ECONFIG, when both are 0, with a NUL-terminated message of at most `size` bytes
- * (`message` may be NULL with 0); UVHTTP_EINVAL (no config); UVHTTP_ENOMEM. Any thread. */
+ * (`message` may be NULL); UVHTTP_EINVAL (no config); UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_config_t *config,
                                         char *message, size_t size);
 

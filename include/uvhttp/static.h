@@ -151,8 +151,7 @@ typedef struct uvhttp_static_config {
 #define UVHTTP_STATIC_RULES(...) UVHTTP_ARRAY_MEMBERS(rules, rule_count, uvhttp_static_rule_t, __VA_ARGS__)
 #endif
 
-/* Looks at the options of a config, but at no file: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the field and the value (`message` may be
- * NULL with 0), UVHTTP_EINVAL (no config; with a message: types or rules without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
+/* Looks at the options of a config, but at no file: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the field and the value (`message` may be NULL), UVHTTP_EINVAL (no config; with a message: types or rules without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
 /* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root), UVHTTP_ECONFIG (uvhttp_static_check says why), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,

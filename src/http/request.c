@@ -235,6 +235,9 @@ size_t uvhttp_request_header_count(const uvhttp_request_t *request)
 void uvhttp_request_header_at(uvhttp_request_t *request, size_t index, uvhttp_slice_t *name,
                               uvhttp_slice_t *value)
 {
+    uvhttp_slice_t ignored;
+    name = name != NULL ? name : &ignored;
+    value = value != NULL ? value : &ignored;
     *name = *value = no_slice;
     if (index >= request->head->field_count)
         return;

@@ -316,9 +316,9 @@ bool uvhttp_response_in_pieces(const uvhttp_response_t *response)
 int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size)
 {
     if (!response->sending || response->body.source == UVH_BODY_PIECES ||
-        response->body.source == UVH_BODY_STREAM)
+        response->body.source == UVH_BODY_STREAM || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
-    char *copy = uvh_arena_copy(response->arena, data, size);
+    char *copy = uvh_arena_copy(response->arena, size > 0 ? data : "", size);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     uvh_response_release_body(response);
@@ -388,6 +388,8 @@ uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
 
 void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, size_t size)
 {
+    if (prepared == NULL)
+        return;
     prepared->body = (uvhttp_slice_t){data, size};
     prepared->descriptor = -1;
     prepared->offset = 0;
@@ -396,6 +398,8 @@ void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, siz
 
 void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor, uint64_t offset, size_t size)
 {
+    if (prepared == NULL)
+        return;
     prepared->body = (uvhttp_slice_t){NULL, size};
     prepared->descriptor = descriptor;
     prepared->offset = offset;
@@ -425,7 +429,7 @@ static void note_prepared(uvhttp_prepared_t *prepared, uvhttp_slice_t name)
 
 int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value)
 {
-    int err = check_field(name, value);
+    int err = prepared == NULL ? UVHTTP_ENOMEM : check_field(name, value);
     if (err != 0)
         return err;
     /* As one append, so that a failure leaves no half line. */
@@ -439,6 +443,8 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
 
 int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from, const char *except)
 {
+    if (prepared == NULL || from == NULL) /* memory had run out for one of them */
+        return UVHTTP_ENOMEM;
     struct uvh_bytes *lines = &prepared->lines;
     size_t before = lines->length;
     uvhttp_slice_t rest = {from->lines.data, from->lines.length};

@@ -71,6 +71,8 @@ static int compile(struct uvh_access_format *format, const uvhttp_access_log_con
 
 int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_config_t *config)
 {
+    if (log == NULL)
+        return UVHTTP_EINVAL;
     *log = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
@@ -106,6 +108,8 @@ int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_co
 void uvhttp_access_log_write(uvhttp_access_log_t *log, const uvhttp_access_facts_t *facts)
 {
     char line[UVH_ACCESS_LINE_SIZE];
+    if (log == NULL || facts == NULL)
+        return;
     int zone = log->format.needs_zone ? zone_minutes(log, facts->outcome.unix_ms) : 0;
     uvh_line_writer_put(log->writer, line, uvh_access_format_line(&log->format, facts, zone, line));
 }
@@ -120,6 +124,8 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
 {
     (void)response;
     struct uvhttp_access_log *to = log;
+    if (to == NULL || outcome == NULL)
+        return;
     /* Without one of the server's own, what the client has sent: the one field that has to be searched for. */
     const char *id = to->format.needs_request_id ? uvhttp_request_id(request) : NULL;
     if (id == NULL && to->format.needs_request_id)

@@ -196,6 +196,8 @@ static int build_both(struct uvhttp_address_rules *rules, const uvhttp_address_r
 int uvhttp_address_rules_new(uvhttp_address_rules_t **rules, const uvhttp_address_rules_config_t *config,
                              char *message, size_t size)
 {
+    if (rules == NULL)
+        return UVHTTP_EINVAL;
     *rules = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
@@ -237,6 +239,8 @@ bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules, const char 
 {
     static const char unix_socket[] = "unix:";
     struct uvh_ip_address parsed;
+    if (rules == NULL || address == NULL)
+        return false;
     if (strncmp(address, unix_socket, sizeof(unix_socket) - 1) == 0)
         return rules->allow_unix;
     if (!uvh_ip_address_parse((uvhttp_slice_t){address, strlen(address)}, &parsed))

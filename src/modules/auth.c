@@ -344,6 +344,8 @@ static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_config_t *conf
 
 int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message, size_t size)
 {
+    if (auth == NULL)
+        return UVHTTP_EINVAL;
     *auth = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;

@@ -289,9 +289,13 @@ int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_conf
                         size_t size)
 {
     static const uvhttp_compress_config_t defaults = {.min_size = 0};
+    if (compress == NULL)
+        return UVHTTP_EINVAL;
+    *compress = NULL;
     if (config == NULL)
         config = &defaults;
-    *compress = NULL;
+    if (message == NULL)
+        size = 0;
     if (uvh_compress_codings() == 0)
         return UVHTTP_ENOTSUP;
     int err = check(config, (struct uvh_option_message){message, size});
@@ -329,8 +333,12 @@ int uvhttp_compress_bytes(const uvhttp_allocator_t *allocator, uvhttp_coding_t c
 {
     struct uvh_bytes coded;
     enum uvh_coding number = UVH_CODING_GZIP;
+    if (out == NULL || out_size == NULL)
+        return UVHTTP_EINVAL;
     *out = NULL;
     *out_size = 0;
+    if (data == NULL && size > 0)
+        return UVHTTP_EINVAL;
     while (number < UVH_CODING_COUNT && UVH_CODING_BIT(number) != (unsigned)coding)
         number++;
     if (number == UVH_CODING_COUNT)
@@ -353,5 +361,5 @@ void uvhttp_compress_release(const uvhttp_allocator_t *allocator, void *out)
 
 bool uvhttp_compress_suits_file(const char *name)
 {
-    return uvh_compressible_type(slice_of(uvh_mime_type(slice_of(name))));
+    return name != NULL && uvh_compressible_type(slice_of(uvh_mime_type(slice_of(name))));
 }

@@ -330,6 +330,8 @@ static int read_lists(struct uvhttp_cors *cors, const uvhttp_cors_config_t *conf
 
 int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, char *message, size_t size)
 {
+    if (cors == NULL)
+        return UVHTTP_EINVAL;
     *cors = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;

@@ -115,6 +115,8 @@ void uvhttp_event_hub_free(void *hub)
 
 int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response)
 {
+    if (hub == NULL)
+        return UVHTTP_ENOMEM;
     uvhttp_request_t *request = uvhttp_response_request(response);
     if (uvhttp_request_is_blocking(request) || uvhttp_request_attached(request, &key) != NULL)
         return UVHTTP_EINVAL;
@@ -142,6 +144,8 @@ int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *
 {
     char usual[USUAL_EVENT];
     char *bytes = usual;
+    if (hub == NULL)
+        return UVHTTP_ENOMEM;
     ptrdiff_t size = uvhttp_sse_encode(event, usual, sizeof(usual));
     if (size < 0)
         return UVHTTP_EINVAL;
@@ -159,15 +163,16 @@ int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *
 
 void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
 {
-    for_each(hub, send_end, (uvhttp_slice_t){NULL, 0});
+    if (hub != NULL)
+        for_each(hub, send_end, (uvhttp_slice_t){NULL, 0});
 }
 
 size_t uvhttp_event_hub_count(const uvhttp_event_hub_t *hub)
 {
-    return hub->count;
+    return hub == NULL ? 0 : hub->count;
 }
 
 uint64_t uvhttp_event_hub_dropped(const uvhttp_event_hub_t *hub)
 {
-    return hub->dropped;
+    return hub == NULL ? 0 : hub->dropped;
 }

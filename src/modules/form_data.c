@@ -236,8 +236,10 @@ int uvhttp_form_data_read(uvhttp_request_t *request, const uvhttp_form_options_t
 
 const uvhttp_form_part_t *uvhttp_form_data_part(const uvhttp_form_data_t *form, const char *name)
 {
+    if (form == NULL || name == NULL)
+        return NULL;
     const uvhttp_form_part_t *part = form->parts;
-    while (part != NULL && strcmp(part->name, name) != 0)
+    while (part != NULL && (part->name == NULL || strcmp(part->name, name) != 0))
         part = part->next;
     return part;
 }

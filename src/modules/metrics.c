@@ -152,7 +152,12 @@ static void add_label(struct text *text, const char *name, const char *value, co
 
 size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
 {
-    struct text text = {out, size, 0};
+    struct text text = {out, out != NULL ? size : 0, 0};
+    if (stats == NULL) {
+        if (text.size > 0)
+            out[0] = '\0';
+        return 0;
+    }
     begin(&text, "build_info", "gauge", "What is running; the value is always 1.");
     add(&text, "uvhttp_build_info{");
     add_label(&text, "version", uvhttp_version(), ",");
@@ -176,6 +181,8 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
 size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
 {
     size_t length = 0, written = 0;
+    if (out == NULL)
+        size = 0;
     for (size_t i = 0; i < value.length; i++) {
         char byte = value.base[i];
         bool escaped = byte == '\\' || byte == '"' || byte == '\n';

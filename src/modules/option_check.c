@@ -10,6 +10,8 @@ int uvh_option_check_array(const char *name, const void *array, size_t count, ch
 {
     if ((array == NULL) == (count == 0))
         return 0;
+    if (message == NULL)
+        size = 0;
     if (array == NULL)
         snprintf(message, size, "%s is NULL and its count is %zu", name, count);
     else
@@ -19,6 +21,8 @@ int uvh_option_check_array(const char *name, const void *array, size_t count, ch
 
 int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message, size_t size)
 {
+    if (message == NULL)
+        size = 0;
     for (const struct uvh_option_range *option = options; option < options + count; option++) {
         if (option->value >= option->least && option->value <= option->most)
             continue;

@@ -291,6 +291,8 @@ static int make_key(struct uvhttp_passwords *passwords)
 int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_config_t *config,
                          char *message, size_t size)
 {
+    if (passwords == NULL)
+        return UVHTTP_EINVAL;
     *passwords = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;

@@ -116,9 +116,13 @@ static uint64_t in_seconds(uint64_t nanoseconds)
 int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_config_t *config,
                           char *message, size_t size)
 {
+    if (limit == NULL)
+        return UVHTTP_EINVAL;
     *limit = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
+    if (message == NULL)
+        size = 0;
     const uvhttp_rate_limit_config_t filled = with_defaults(config);
     struct uvh_token_buckets_config buckets = {.allocator = filled.allocator};
     int err = check(&filled, message, size);

@@ -120,6 +120,8 @@ int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_
                            char *message, size_t size)
 {
     static const uvhttp_request_ids_config_t defaults = {0};
+    if (ids == NULL)
+        return UVHTTP_EINVAL;
     *ids = NULL;
     if (config == NULL)
         config = &defaults;

@@ -82,6 +82,8 @@ int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
                                 const uvhttp_security_headers_config_t *config, char *message, size_t size)
 {
     static const uvhttp_security_headers_config_t defaults = {0};
+    if (headers == NULL)
+        return UVHTTP_EINVAL;
     *headers = NULL;
     if (config == NULL)
         config = &defaults;

@@ -63,6 +63,8 @@ static size_t signer_size(size_t key_count)
 int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer, const uvhttp_cookie_signer_config_t *config,
                              char *message, size_t size)
 {
+    if (signer == NULL)
+        return UVHTTP_EINVAL;
     *signer = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
@@ -130,8 +132,10 @@ int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name, u
                        int64_t expires, char *out, size_t size, size_t *length)
 {
     unsigned char bytes[MOST_SIGNED];
+    size_t ignored;
+    length = length != NULL ? length : &ignored;
     *length = 0;
-    if (signer == NULL || !is_usable_name(name) || value.length > MOST_VALUE || expires < 0 ||
+    if (signer == NULL || out == NULL || !is_usable_name(name) || value.length > MOST_VALUE || expires < 0 ||
         size < UVHTTP_SIGNED_SIZE(value.length))
         return UVHTTP_EINVAL;
     write_time(bytes, expires);
@@ -166,8 +170,10 @@ int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
                          int64_t now, char *out, size_t size, size_t *length)
 {
     unsigned char bytes[MOST_SIGNED + 2]; /* what uvh_base64_decode may write at most */
+    size_t ignored;
+    length = length != NULL ? length : &ignored;
     *length = 0;
-    if (signer == NULL || !is_usable_name(name) || size <= text.length)
+    if (signer == NULL || out == NULL || !is_usable_name(name) || size <= text.length)
         return UVHTTP_EINVAL;
     if (text.length > uvh_base64_encoded_size(MOST_SIGNED, UVH_BASE64_URL))
         return UVHTTP_ESIGNATURE;
@@ -221,6 +227,8 @@ int uvhttp_request_signed_cookie(uvhttp_request_t *request, const uvhttp_cookie_
 {
     const char *sent = name == NULL ? NULL : uvhttp_request_cookie(request, name);
     size_t length;
+    uvhttp_slice_t ignored;
+    value = value != NULL ? value : &ignored;
     *value = (uvhttp_slice_t){NULL, 0};
     if (sent == NULL)
         return UVHTTP_ESIGNATURE;

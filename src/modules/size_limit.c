@@ -16,12 +16,14 @@ struct uvhttp_size_limit {
 int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_config_t *config,
                           char *message, size_t size)
 {
+    if (limit == NULL)
+        return UVHTTP_EINVAL;
     *limit = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
     if (config->max_request_body == 0 && config->max_response_body == 0) {
-        snprintf(message, size,
+        snprintf(message, message != NULL ? size : 0,
                  "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
         return UVHTTP_ECONFIG;
     }

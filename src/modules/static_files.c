@@ -220,7 +220,7 @@ static int check_use(struct uvhttp_static *files, uvhttp_request_t *request, uvh
 
 int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
-    int err = check_use(context, request, response);
+    int err = context == NULL ? UVHTTP_EINVAL : check_use(context, request, response);
     return UVH_UNLIKELY(err != 0) ? err : serve(context, request, response, file_path(request));
 }
 
@@ -272,8 +272,8 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
 
 int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
-    int err = check_use(context, request, response);
-    return err != 0 ? err : store(context, request, response, file_path(request));
+    int err = context == NULL ? UVHTTP_EINVAL : check_use(context, request, response);
+    return UVH_UNLIKELY(err != 0) ? err : store(context, request, response, file_path(request));
 }
 
 static int store_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
@@ -290,6 +290,8 @@ int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, siz
 int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
 {
     struct uvh_static_settings settings;
+    if (context == NULL)
+        return UVHTTP_EINVAL;
     *context = NULL;
     int err = uvh_static_settings_open(&settings, config);
     if (err != 0)

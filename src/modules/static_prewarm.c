@@ -64,6 +64,10 @@ static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const ch
 
 int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
 {
+    if (context == NULL)
+        return UVHTTP_ENOMEM;
+    if (path == NULL)
+        return UVHTTP_EINVAL;
     size_t length = strlen(path);
     size_t bytes;
     const uvhttp_allocator_t *allocator = context->settings.allocator;

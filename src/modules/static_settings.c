@@ -157,6 +157,8 @@ static int check_pairs(const uvhttp_static_config_t *config, char *message, size
 int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size)
 {
     struct uvh_static_map map;
+    if (message == NULL)
+        size = 0;
     if (size > 0)
         message[0] = '\0';
     int err = uvh_static_rules_check(config, message, size);

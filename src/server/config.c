@@ -50,7 +50,7 @@ const uvhttp_limit_t *uvhttp_config_limit(size_t index)
 
 size_t *uvh_config_field(uvhttp_config_t *config, const char *name, const uvhttp_limit_t **row)
 {
-    for (size_t i = 0; i < UVH_COUNT_OF(limits); i++) {
+    for (size_t i = 0; config != NULL && name != NULL && i < UVH_COUNT_OF(limits); i++) {
         if (strcmp(limits[i].name, name) == 0) {
             *row = &limits[i];
             return value_of(config, i);
@@ -63,6 +63,8 @@ int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t siz
 {
     if (config == NULL)
         return UVHTTP_EINVAL;
+    if (message == NULL)
+        size = 0;
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++) {
         const uvhttp_limit_t *row = &limits[i];
         size_t value = *value_of((uvhttp_config_t *)(uintptr_t)config, i);

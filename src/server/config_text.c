@@ -71,6 +71,8 @@ static size_t factor_of(const char *suffix, const char *unit)
 
 int uvhttp_config_parse(const char *text, const char *unit, size_t *value)
 {
+    if (text == NULL || unit == NULL || value == NULL)
+        return UVHTTP_EINVAL;
     size_t number = 0;
     const char *c = text;
     for (; *c >= '0' && *c <= '9'; c++) {
@@ -93,7 +95,7 @@ int uvhttp_config_get(const uvhttp_config_t *config, const char *name, size_t *v
 {
     const uvhttp_limit_t *row;
     const size_t *field = uvh_config_field((uvhttp_config_t *)(uintptr_t)config, name, &row);
-    if (field == NULL)
+    if (field == NULL || value == NULL)
         return UVHTTP_EINVAL;
     *value = *field;
     return 0;
@@ -112,8 +114,14 @@ int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *tex
 {
     const uvhttp_limit_t *row;
     size_t *field = uvh_config_field(config, name, &row);
+    if (message == NULL)
+        size = 0;
     if (field == NULL) {
-        snprintf(message, size, "there is no limit '%.*s'", SHOWN_LENGTH, name);
+        snprintf(message, size, "there is no limit '%.*s'", SHOWN_LENGTH, name != NULL ? name : "");
+        return UVHTTP_EINVAL;
+    }
+    if (text == NULL) {
+        snprintf(message, size, "%s: there is no text", row->name);
         return UVHTTP_EINVAL;
     }
     size_t value;
@@ -152,6 +160,10 @@ static void name_variable(const char *prefix, const char *name, char variable[NA
 
 int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *message, size_t size)
 {
+    if (config == NULL || prefix == NULL)
+        return UVHTTP_EINVAL;
+    if (message == NULL)
+        size = 0;
     if (strlen(prefix) > PREFIX_MAX) {
         snprintf(message, size, "the prefix of the variables has more than %d bytes", PREFIX_MAX);
         return UVHTTP_EINVAL;

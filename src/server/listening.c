@@ -153,6 +153,8 @@ int uvhttp_server_listen_fd(uvhttp_server_t *view, int fd)
 int uvhttp_server_listen_inherited(uvhttp_server_t *view, size_t *count)
 {
     int first;
+    size_t ignored;
+    count = count != NULL ? count : &ignored;
     *count = 0;
     if (view == NULL)
         return UVHTTP_ENOMEM;

@@ -32,7 +32,7 @@ static void escape(const char *text, char *line, size_t size)
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments)
 {
-    if (!uvh_server_logs(server, level))
+    if (format == NULL || !uvh_server_logs(server, level))
         return;
     char text[LINE_SIZE], line[LINE_SIZE];
     vsnprintf(text, sizeof(text), format, arguments);
@@ -76,7 +76,7 @@ static const char *level_name(uvhttp_log_level_t level)
 void uvhttp_log_to_stderr(uvhttp_log_level_t level, const char *message, void *arg)
 {
     const uvhttp_log_level_t *wanted = arg;
-    if (wanted != NULL && level > *wanted)
+    if (message == NULL || (wanted != NULL && level > *wanted))
         return;
     char stamp[UVH_CLOCK_STAMP_SIZE], line[LINE_SIZE + 64];
     uvh_clock_stamp(uvh_clock_unix_ms() / 1000, stamp);

@@ -38,6 +38,10 @@ int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter,
 
 int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data, size_t size)
 {
+    if (size == 0)
+        return 0;
+    if (data == NULL)
+        return UVHTTP_EINVAL;
     return uvh_bytes_append(&output->bytes, data, size) == 0 ? 0 : UVHTTP_ENOMEM;
 }
 

@@ -1,0 +1,438 @@
+/* NULL for each pointer parameter of what handlers call, each time with a request and a response that are there: those two must not be
+ * NULL themselves. What is refused leaves the response open, so that one handler can try it all; what is sent has a request of its own. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "support/null_rows.h"
+#include "support/stage.h"
+
+#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
+
+static struct stage stage;
+static struct raw_client client;
+static int asked;
+
+/* Of the function itself compilers know that its format must not be NULL. */
+static void (*const log_line)(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format,
+                              ...) = uvhttp_response_log;
+
+static int answer(uvhttp_response_t *res)
+{
+    return uvhttp_response_send_text(res, 200, "done");
+}
+
+static void begin(const char *pattern, uvhttp_handler_cb handler, unsigned flags)
+{
+    stage_begin(&stage);
+    stage_new_server(&stage);
+    const uvhttp_route_t route = {.pattern = pattern, .handler = handler, .flags = flags};
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &route), 0);
+    stage_listen(&stage);
+    asked = 0;
+    null_rows_begin();
+}
+
+static void ask(const char *request, int status)
+{
+    size_t offset = 0;
+    struct raw_answer got;
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&client, request);
+    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_answer(&client, &offset, false, &got));
+    assert_int_equal(got.status, status);
+    raw_client_close(&client, false);
+}
+
+static void end(void)
+{
+    null_rows_end();
+    assert_true(asked > 0);
+    stage_end(&stage);
+}
+
+/* ---- what a request is asked ---- */
+
+static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_slice_t slice;
+    (void)arg;
+    asked++;
+    NULL_ROW(uvhttp_request_query, name, uvhttp_request_query(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_form, name, uvhttp_request_form(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_cookie, name, uvhttp_request_cookie(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_param, name, uvhttp_request_param(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_param_path, name, uvhttp_request_param_path(req, NULL).base == NULL);
+    NULL_ROW(uvhttp_request_header, name, uvhttp_request_header(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_header_at, name,
+             (uvhttp_request_header_at(req, 0, NULL, &slice), slice.length == 1));
+    NULL_ROW(uvhttp_request_header_at, value,
+             (uvhttp_request_header_at(req, 0, &slice, NULL), slice.length == 4));
+    NULL_ROW(uvhttp_request_trailer, name, uvhttp_request_trailer(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_on_body, body, uvhttp_request_on_body(req, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_attach, key,
+             uvhttp_request_attach(req, NULL, &asked, NULL) == 0 &&
+                 uvhttp_request_attached(req, NULL) == &asked);
+    NULL_ROW(uvhttp_request_attach, release, uvhttp_request_attach(req, &asked, &asked, NULL) == 0);
+    NULL_ROW(uvhttp_request_attached, key, uvhttp_request_attached(req, NULL) == &asked);
+    NULL_ROW(uvhttp_request_set_connection_data, release,
+             uvhttp_request_set_connection_data(req, &asked, NULL) == 0);
+    NULL_ROW(uvhttp_auth_set_user, name, uvhttp_auth_set_user(req, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_signed_cookie, signer,
+             uvhttp_request_signed_cookie(req, NULL, "a", &slice) == UVHTTP_EINVAL && slice.base == NULL);
+    NULL_ROW(uvhttp_request_signed_cookie, name,
+             uvhttp_request_signed_cookie(req, NULL, NULL, &slice) == UVHTTP_ESIGNATURE);
+    NULL_ROW(uvhttp_request_signed_cookie, value,
+             uvhttp_request_signed_cookie(req, NULL, "b", NULL) == UVHTTP_ESIGNATURE);
+    NULL_ROW(uvhttp_passwords_check, passwords,
+             uvhttp_passwords_check(req, res, &(uvhttp_credentials_t){.user = "a", .password = "b"}, NULL) ==
+                 UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_check, credentials,
+             uvhttp_passwords_check(req, res, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_access_log_finished, outcome, uvhttp_access_log_finished(req, res, NULL, NULL));
+    NULL_CALL(uvhttp_access_log_finished, log,
+              uvhttp_access_log_finished(req, res, &(uvhttp_outcome_t){.status = 200}, NULL));
+    NULL_ROW(uvhttp_metrics_handle_request, server,
+             uvhttp_metrics_handle_request(req, res, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_event_hub_subscribe, hub, uvhttp_event_hub_subscribe(NULL, res) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_form_data_read, done, uvhttp_form_data_read(req, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_upload_to_file, folder,
+             uvhttp_upload_to_file(req, NULL, "a", NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_body_etag_handle_request, arg,
+             uvhttp_body_etag_handle_request(req, res, NULL) == UVHTTP_DECLINED);
+    return answer(res);
+}
+
+static void requests(void **state)
+{
+    (void)state;
+    begin("/:a", ask_request, UVHTTP_ROUTE_STREAM);
+    ask("GET /x?b=c HTTP/1.1\r\nHost: h\r\nCookie: a=b; =d\r\n\r\n", 200);
+    end();
+}
+
+/* ---- what a response refuses ---- */
+
+static int released;
+
+static void release(void *arg)
+{
+    (void)arg;
+    released++;
+}
+
+static void refuse_texts(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_set_header, name, uvhttp_response_set_header(res, NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_header, value, uvhttp_response_set_header(res, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_header, name, uvhttp_response_add_header(res, NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_header, value, uvhttp_response_add_header(res, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_cookie, cookie, uvhttp_response_set_cookie(res, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_signed_cookie, signer,
+             uvhttp_response_set_signed_cookie(res, NULL, &(uvhttp_cookie_t){.name = "a"}) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_signed_cookie, cookie,
+             uvhttp_response_set_signed_cookie(res, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_trailer, name, uvhttp_response_add_trailer(res, NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_trailer, value,
+             uvhttp_response_add_trailer(res, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_header, name, uvhttp_response_header(res, NULL) == NULL);
+    NULL_ROW(uvhttp_response_header_slice, name, uvhttp_response_header_slice(res, NULL).base == NULL);
+    NULL_ROW(uvhttp_response_header_lists, name, !uvhttp_response_header_lists(res, NULL, "a"));
+    NULL_ROW(uvhttp_response_header_lists, token, !uvhttp_response_header_lists(res, "a", NULL));
+    NULL_CALL(uvhttp_response_remove_header, name, uvhttp_response_remove_header(res, NULL));
+    NULL_CALL(uvhttp_response_log, format, log_line(res, UVHTTP_LOG_ERROR, NULL));
+    NULL_ROW(uvhttp_response_send_text, text, uvhttp_response_send_text(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_html, html, uvhttp_response_send_html(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_json, json, uvhttp_response_send_json(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_file, path, uvhttp_response_send_file(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_redirect, location, uvhttp_response_redirect(res, 303, NULL) == UVHTTP_EINVAL);
+}
+
+static void refuse_bodies(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send, data, uvhttp_response_send(res, 200, NULL, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_static, data,
+             uvhttp_response_send_static(res, 200, NULL, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_borrowed, data,
+             uvhttp_response_send_borrowed(res, 200, NULL, NULL, 1, release, NULL) == UVHTTP_EINVAL &&
+                 released == 1);
+    NULL_ROW(uvhttp_response_send_parts, parts,
+             uvhttp_response_send_parts(res, 200, NULL, NULL, 1, release, NULL) == UVHTTP_EINVAL &&
+                 released == 2);
+    NULL_ROW(uvhttp_response_send_pulled, pull,
+             uvhttp_response_send_pulled(res, 200, NULL, 5, NULL, release, NULL) == UVHTTP_EINVAL &&
+                 released == 3);
+    NULL_ROW(uvhttp_response_on_send, send, uvhttp_response_on_send(res, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_replace_body, data, uvhttp_response_replace_body(res, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_filter, filter, uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer, work, uvhttp_response_defer(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer, done, uvhttp_response_defer(res, release, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_response_clean_up, work, uvhttp_response_clean_up(res, NULL, NULL));
+    NULL_CALL(uvhttp_response_on_abort, abort, uvhttp_response_on_abort(res, NULL, NULL));
+    NULL_CALL(uvhttp_response_on_read_error, failed, uvhttp_response_on_read_error(res, NULL, NULL));
+    NULL_CALL(uvhttp_response_on_drain, drain, uvhttp_response_on_drain(res, NULL, NULL));
+    NULL_CALL(uvhttp_response_use_prepared, prepared, uvhttp_response_use_prepared(res, NULL));
+}
+
+static int refuse_all(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    asked++;
+    released = 0;
+    refuse_texts(res);
+    refuse_bodies(res);
+    return answer(res);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    begin("/", refuse_all, 0);
+    ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 200);
+    end();
+}
+
+/* ---- what is sent without it ---- */
+
+static int send_plain(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send, content_type, uvhttp_response_send(res, 200, NULL, "a", 1) == 0);
+    return 0;
+}
+
+static int send_static(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send_static, content_type,
+             uvhttp_response_send_static(res, 200, NULL, "a", 1) == 0);
+    return 0;
+}
+
+static int send_borrowed(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send_borrowed, content_type,
+             uvhttp_response_send_borrowed(res, 200, NULL, "a", 1, release, NULL) == 0);
+    return 0;
+}
+
+static int send_unreleased(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send_borrowed, release,
+             uvhttp_response_send_borrowed(res, 200, "a/b", "a", 1, NULL, NULL) == 0);
+    return 0;
+}
+
+static int send_descriptor(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send_descriptor, content_type,
+             uvhttp_response_send_descriptor(res, 200, NULL, 0, 0, 0, release, NULL) == 0);
+    return 0;
+}
+
+static int send_kept_descriptor(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send_descriptor, release,
+             uvhttp_response_send_descriptor(res, 200, "a/b", 0, 0, 0, NULL, NULL) == 0);
+    return 0;
+}
+
+static int send_parts(uvhttp_response_t *res)
+{
+    const uvhttp_part_t part = {.data = "a", .descriptor = -1, .size = 1};
+    NULL_ROW(uvhttp_response_send_parts, content_type,
+             uvhttp_response_send_parts(res, 200, NULL, &part, 1, release, NULL) == 0);
+    return 0;
+}
+
+static int send_kept_parts(uvhttp_response_t *res)
+{
+    const uvhttp_part_t part = {.data = "a", .descriptor = -1, .size = 1};
+    NULL_ROW(uvhttp_response_send_parts, release,
+             uvhttp_response_send_parts(res, 200, "a/b", &part, 1, NULL, NULL) == 0);
+    return 0;
+}
+
+static int pull_nothing(uvhttp_response_t *res, char *buffer, size_t size, size_t *length, void *arg)
+{
+    (void)res, (void)buffer, (void)size, (void)arg;
+    *length = 0;
+    return 0;
+}
+
+static int send_pulled(uvhttp_response_t *res)
+{
+    NULL_ROW(
+        uvhttp_response_send_pulled, content_type,
+        uvhttp_response_send_pulled(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN, pull_nothing, release, NULL) == 0);
+    return 0;
+}
+
+static int send_kept_pulled(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_send_pulled, release,
+             uvhttp_response_send_pulled(res, 200, "a/b", UVHTTP_LENGTH_UNKNOWN, pull_nothing, NULL, NULL) ==
+                 0);
+    return 0;
+}
+
+static int send_pieces(uvhttp_response_t *res)
+{
+    NULL_ROW(uvhttp_response_begin, content_type, uvhttp_response_begin(res, 200, NULL, 1) == 0);
+    NULL_ROW(uvhttp_response_write, data,
+             uvhttp_response_write(res, NULL, 1) == UVHTTP_EINVAL &&
+                 uvhttp_response_write(res, NULL, 0) == 0);
+    assert_int_equal(uvhttp_response_write(res, "a", 1), 0);
+    return uvhttp_response_end(res);
+}
+
+static int send_event(uvhttp_response_t *res)
+{
+    assert_int_equal(uvhttp_response_begin_events(res), 0);
+    NULL_ROW(uvhttp_response_send_event, event, uvhttp_response_send_event(res, NULL) == UVHTTP_EINVAL);
+    return uvhttp_response_end(res);
+}
+
+static int append_nothing(uvhttp_response_t *res, uvhttp_filter_event_t event, const void *data, size_t size,
+                          uvhttp_filter_output_t *output, void *arg)
+{
+    (void)res, (void)event, (void)data, (void)size, (void)arg;
+    NULL_ROW(uvhttp_filter_output_append, data,
+             uvhttp_filter_output_append(output, NULL, 1) == UVHTTP_EINVAL &&
+                 uvhttp_filter_output_append(output, NULL, 0) == 0);
+    return 0;
+}
+
+static int set_filter(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    NULL_ROW(uvhttp_response_filter, filter, uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_filter, release, uvhttp_response_filter(res, append_nothing, NULL, NULL) == 0);
+    return 0;
+}
+
+static int send_filtered(uvhttp_response_t *res)
+{
+    assert_int_equal(uvhttp_response_on_send(res, set_filter, NULL), 0);
+    assert_int_equal(uvhttp_response_begin(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN), 0);
+    return uvhttp_response_end(res);
+}
+
+static int replace(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    NULL_ROW(uvhttp_response_replace_body, data,
+             uvhttp_response_replace_body(res, NULL, 1) == UVHTTP_EINVAL &&
+                 uvhttp_response_replace_body(res, NULL, 0) == 0);
+    return 0;
+}
+
+static int send_replaced(uvhttp_response_t *res)
+{
+    assert_int_equal(uvhttp_response_on_send(res, replace, NULL), 0);
+    return answer(res);
+}
+
+static int (*const senders[])(uvhttp_response_t *res) = {
+    send_plain,           send_static, send_borrowed,   send_unreleased, send_descriptor,
+    send_kept_descriptor, send_parts,  send_kept_parts, send_pulled,     send_kept_pulled,
+    send_pieces,          send_event,  send_filtered,   send_replaced,
+};
+
+static int send_next(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    return senders[asked++](res);
+}
+
+static void responses(void **state)
+{
+    (void)state;
+    begin("/", send_next, 0);
+    for (size_t i = 0; i < UVH_COUNT_OF(senders); i++)
+        ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 200);
+    end();
+}
+
+/* ---- bodies that are taken ---- */
+
+static int have_form(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form, void *arg)
+{
+    (void)req, (void)form, (void)arg;
+    return answer(res);
+}
+
+static int take_form(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)res, (void)arg;
+    asked++;
+    NULL_ROW(uvhttp_form_data_read, options, uvhttp_form_data_read(req, NULL, have_form, NULL) == 0);
+    return 0;
+}
+
+static void forms(void **state)
+{
+    (void)state;
+    begin("/", take_form, UVHTTP_ROUTE_STREAM);
+    ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        "Content-Length: 57\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--",
+        200);
+    end();
+}
+
+static char folder[] = "/tmp/uvhttp-null-XXXXXX";
+
+static int have_file(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload, void *arg)
+{
+    (void)req, (void)upload, (void)arg;
+    return answer(res);
+}
+
+static int take_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const uvhttp_upload_options_t options = {.max_size = 10};
+    (void)res, (void)arg;
+    asked++;
+    if (asked == 1)
+        NULL_ROW(uvhttp_upload_to_file, name,
+                 uvhttp_upload_to_file(req, folder, NULL, &options, have_file, NULL) == 0);
+    else if (asked == 2)
+        NULL_ROW(uvhttp_upload_to_file, done,
+                 uvhttp_upload_to_file(req, folder, "a", &options, NULL, NULL) == 0);
+    else
+        NULL_ROW(uvhttp_upload_to_file, options,
+                 uvhttp_upload_to_file(req, folder, "a", NULL, have_file, NULL) == 0);
+    return 0;
+}
+
+static void uploads(void **state)
+{
+    (void)state;
+    static const int statuses[] = {400, 201, 200};
+    char path[64];
+    assert_non_null(mkdtemp(folder));
+    begin("/", take_file, UVHTTP_ROUTE_STREAM);
+    for (size_t i = 0; i < UVH_COUNT_OF(statuses); i++)
+        ask("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", statuses[i]);
+    end();
+    snprintf(path, sizeof(path), "%s/a", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests), cmocka_unit_test(refusals), cmocka_unit_test(responses),
+        cmocka_unit_test(forms),    cmocka_unit_test(uploads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

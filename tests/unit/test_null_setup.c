@@ -1,0 +1,481 @@
+/* NULL for each pointer parameter of what a program calls outside of exchanges: configuration, server, router, static files, logs, and
+ * the functions that make and free the objects of modules. A required argument that is NULL is refused, an optional one takes its
+ * default; an object that is NULL because it could not be made gives UVHTTP_ENOMEM. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp.h>
+
+#include "support/null_rows.h"
+
+#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
+
+/* Of the function itself compilers know that its format must not be NULL. */
+static void (*const log_line)(uvhttp_server_t *server, uvhttp_log_level_t level, const char *format,
+                              ...) = uvhttp_server_log;
+
+static char text[65536];
+static size_t number;
+
+static int handler(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)res, (void)arg;
+    return UVHTTP_DECLINED;
+}
+
+static void release(void *arg)
+{
+    (void)arg;
+}
+
+static int check_user(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given,
+                      void *arg)
+{
+    (void)req, (void)res, (void)given, (void)arg;
+    return UVHTTP_AUTH_REFUSE;
+}
+
+/* True when a constructor has made an object, which is freed. */
+#define IS_MADE(type, object, call) ((call) == 0 && (object) != NULL && (uvhttp_##type##_free(object), true))
+
+static void configuration(void **state)
+{
+    (void)state;
+    uvhttp_config_t *config = uvhttp_config_new();
+    uvhttp_config_t *wrong = uvhttp_config_new();
+    wrong->workers = 0;
+    setenv("NULL_TEST_BODY_TIMEOUT", "x", 1);
+    null_rows_begin();
+    NULL_CALL(uvhttp_config_free, config, uvhttp_config_free(NULL));
+    NULL_ROW(uvhttp_config_check, config, uvhttp_config_check(NULL, text, sizeof(text)) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_check, message,
+             uvhttp_config_check(wrong, NULL, 0) == UVHTTP_ECONFIG &&
+                 uvhttp_config_check(wrong, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_config_get, config, uvhttp_config_get(NULL, "workers", &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_get, name, uvhttp_config_get(config, NULL, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_get, value, uvhttp_config_get(config, "workers", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, config, uvhttp_config_set(NULL, "workers", "2", text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, name, uvhttp_config_set(config, NULL, "2", text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, text, uvhttp_config_set(config, "workers", NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, message,
+             uvhttp_config_set(config, "workers", "x", NULL, 64) == UVHTTP_ECONFIG &&
+                 uvhttp_config_set(config, "none", "x", NULL, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_from_env, config, uvhttp_config_from_env(NULL, "X_", text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_from_env, prefix, uvhttp_config_from_env(config, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_from_env, message,
+             uvhttp_config_from_env(config, "NULL_TEST_", NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_config_parse, text, uvhttp_config_parse(NULL, "bytes", &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_parse, unit, uvhttp_config_parse("1", NULL, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_parse, value, uvhttp_config_parse("1", "bytes", NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+    unsetenv("NULL_TEST_BODY_TIMEOUT");
+    uvhttp_config_free(config);
+    uvhttp_config_free(wrong);
+}
+
+static void lives_of_servers(void **state)
+{
+    (void)state;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_server_t *other = NULL;
+    uvhttp_stats_t stats;
+    null_rows_begin();
+    NULL_ROW(uvhttp_server_new, loop, (other = uvhttp_server_new(NULL)) != NULL);
+    uvhttp_server_free(other);
+    NULL_ROW(uvhttp_server_new_with, loop, (other = uvhttp_server_new_with(NULL, NULL)) != NULL);
+    uvhttp_server_free(other);
+    NULL_ROW(uvhttp_server_new_with, config, (other = uvhttp_server_new_with(NULL, NULL)) != NULL);
+    uvhttp_server_free(other);
+    NULL_CALL(uvhttp_server_free, server, uvhttp_server_free(NULL));
+    NULL_ROW(uvhttp_server_router, server, uvhttp_server_router(NULL) == NULL);
+    NULL_ROW(uvhttp_server_route, server,
+             uvhttp_server_route(NULL, "GET", "/", handler, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_route, method, uvhttp_server_route(server, NULL, "/any", handler, NULL) == 0);
+    NULL_ROW(uvhttp_server_route, pattern,
+             uvhttp_server_route(server, "GET", NULL, handler, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_route, handler,
+             uvhttp_server_route(server, "GET", "/", NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_use, server, uvhttp_server_use(NULL, handler, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_use, middleware, uvhttp_server_use(server, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_server_on_finished, server,
+              uvhttp_server_on_finished(NULL, uvhttp_access_log_finished, NULL));
+    NULL_CALL(uvhttp_server_on_finished, finished, uvhttp_server_on_finished(server, NULL, NULL));
+    NULL_ROW(uvhttp_server_own, server, uvhttp_server_own(NULL, release, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_own, release, uvhttp_server_own(server, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_port, server, uvhttp_server_port(NULL) == 0);
+    NULL_ROW(uvhttp_server_run, server, uvhttp_server_run(NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_worker_count, server, uvhttp_server_worker_count(NULL) == 0);
+    NULL_ROW(uvhttp_server_post, server, uvhttp_server_post(NULL, 0, NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_post, run, uvhttp_server_post(server, 0, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_server_stop, server, uvhttp_server_stop(NULL));
+    NULL_ROW(uvhttp_server_stop_on_signals, server, uvhttp_server_stop_on_signals(NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_loop, server, uvhttp_server_loop(NULL) == NULL);
+    NULL_CALL(uvhttp_server_on_stopped, server, uvhttp_server_on_stopped(NULL, NULL, NULL));
+    NULL_CALL(uvhttp_server_on_stopped, stopped, uvhttp_server_on_stopped(server, NULL, NULL));
+    NULL_ROW(uvhttp_server_stats, server, uvhttp_server_stats(NULL) == NULL);
+    NULL_ROW(uvhttp_server_read_stats, server, uvhttp_server_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_read_stats, stats, uvhttp_server_read_stats(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_worker_stats, server,
+             uvhttp_server_worker_stats(NULL, 0, &stats) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_worker_stats, stats, uvhttp_server_worker_stats(server, 0, NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+    uvhttp_server_free(server);
+}
+
+static void listening_and_embedding(void **state)
+{
+    (void)state;
+    static const char *const proxies[] = {NULL};
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_log_level_t quiet = (uvhttp_log_level_t)-1;
+    null_rows_begin();
+    NULL_ROW(uvhttp_server_listen, server, uvhttp_server_listen(NULL, "127.0.0.1", 0) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen, address, uvhttp_server_listen(server, NULL, 0) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_unix, server,
+             uvhttp_server_listen_unix(NULL, "@null-test", 0) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen_unix, path, uvhttp_server_listen_unix(server, NULL, 0) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_fd, server, uvhttp_server_listen_fd(NULL, 0) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen_inherited, server,
+             uvhttp_server_listen_inherited(NULL, &number) == UVHTTP_ENOMEM && number == 0);
+    NULL_ROW(uvhttp_server_listen_inherited, count, uvhttp_server_listen_inherited(server, NULL) == 0);
+    NULL_ROW(uvhttp_server_adopt, server, uvhttp_server_adopt(NULL, 0) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_trust_proxies, server,
+             uvhttp_server_trust_proxies(NULL, proxies, 1, UVHTTP_FORWARDING_X) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_trust_proxies, prefixes,
+             uvhttp_server_trust_proxies(server, NULL, 1, UVHTTP_FORWARDING_X) == UVHTTP_EINVAL &&
+                 uvhttp_server_trust_proxies(server, proxies, 1, UVHTTP_FORWARDING_X) == UVHTTP_EINVAL &&
+                 uvhttp_server_trust_proxies(server, NULL, 0, UVHTTP_FORWARDING_X) == 0);
+    NULL_CALL(uvhttp_server_set_data, server, uvhttp_server_set_data(NULL, text));
+    NULL_ROW(uvhttp_server_data, server, uvhttp_server_data(NULL) == NULL);
+    NULL_ROW(uvhttp_server_unix_ms, server, uvhttp_server_unix_ms(NULL) == 0);
+    NULL_CALL(uvhttp_server_log, server, uvhttp_server_log(NULL, UVHTTP_LOG_ERROR, "x"));
+    NULL_CALL(uvhttp_server_log, format, log_line(server, UVHTTP_LOG_ERROR, NULL));
+    NULL_CALL(uvhttp_log_to_stderr, message, uvhttp_log_to_stderr(UVHTTP_LOG_ERROR, NULL, &quiet));
+    NULL_CALL(uvhttp_log_to_stderr, arg, uvhttp_log_to_stderr(UVHTTP_LOG_ERROR, NULL, NULL));
+    null_rows_end();
+    uvhttp_server_free(server);
+}
+
+static void routers(void **state)
+{
+    (void)state;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_router_t *router = uvhttp_server_router(server), *out = router;
+    const uvhttp_route_t route = {.pattern = "/", .handler = handler};
+    null_rows_begin();
+    NULL_ROW(uvhttp_router_add, router, uvhttp_router_add(NULL, &route) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_add, route, uvhttp_router_add(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_add_route, router, uvhttp_router_add_route(NULL, "/", handler) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_add_route, pattern,
+             uvhttp_router_add_route(router, NULL, handler) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_add_route, handler, uvhttp_router_add_route(router, "/", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_use, router, uvhttp_router_use(NULL, handler, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_use, middleware, uvhttp_router_use(router, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_group, router,
+             uvhttp_router_group(NULL, "/a", &out) == UVHTTP_ENOMEM && out == NULL);
+    NULL_ROW(uvhttp_router_group, prefix, uvhttp_router_group(router, NULL, &out) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_group, group, uvhttp_router_group(router, "/a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_host, router, uvhttp_router_host(NULL, "a", &out) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_host, host, uvhttp_router_host(router, NULL, &out) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_host, out, uvhttp_router_host(router, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_set_slash, router,
+             uvhttp_router_set_slash(NULL, UVHTTP_SLASH_IGNORE) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_each, router, uvhttp_router_each(NULL, NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_each, each, uvhttp_router_each(router, NULL, NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+    uvhttp_server_free(server);
+}
+
+static bool log_is_refused(uvhttp_access_log_t *log, int result)
+{
+    return result == UVHTTP_EINVAL && log == NULL;
+}
+
+static void logs_and_metrics(void **state)
+{
+    (void)state;
+    uvhttp_access_log_t *log = NULL;
+    const uvhttp_access_log_config_t config = {.path = "/dev/null"};
+    const uvhttp_access_facts_t facts = {.http_minor = 1};
+    static const uvhttp_stats_t stats;
+    null_rows_begin();
+    NULL_ROW(uvhttp_access_log_open, log, uvhttp_access_log_open(NULL, &config) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_access_log_open, config, log_is_refused(log, uvhttp_access_log_open(&log, NULL)));
+    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    NULL_CALL(uvhttp_access_log_write, log, uvhttp_access_log_write(NULL, &facts));
+    NULL_CALL(uvhttp_access_log_write, facts, uvhttp_access_log_write(log, NULL));
+    NULL_CALL(uvhttp_access_log_reopen, log, uvhttp_access_log_reopen(NULL));
+    NULL_ROW(uvhttp_access_log_dropped, log, uvhttp_access_log_dropped(NULL) == 0);
+    NULL_CALL(uvhttp_access_log_close, log, uvhttp_access_log_close(NULL));
+    NULL_ROW(uvhttp_metrics_write, stats, uvhttp_metrics_write(NULL, text, sizeof(text)) == 0);
+    NULL_ROW(uvhttp_metrics_write, out,
+             uvhttp_metrics_write(&stats, NULL, 64) == uvhttp_metrics_write(&stats, text, sizeof(text)));
+    NULL_ROW(uvhttp_metrics_escape, out, uvhttp_metrics_escape(SLICE("a\"b"), NULL, 64) == 4);
+    null_rows_end();
+    uvhttp_access_log_close(log);
+}
+
+static void guards(void **state)
+{
+    (void)state;
+    uvhttp_address_rules_t *rules = NULL, *made_rules = NULL;
+    uvhttp_auth_t *auth = NULL;
+    uvhttp_passwords_t *passwords = NULL;
+    uvhttp_rate_limit_t *rate = NULL;
+    uvhttp_size_limit_t *size = NULL;
+    const uvhttp_address_rules_config_t some = {UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true})};
+    const uvhttp_address_rules_config_t wrong_rules = {UVHTTP_ADDRESS_RULES({"10.0.0.1/8", true})};
+    const uvhttp_auth_config_t wrong_auth = {.realm = "\x01", .check_basic = check_user};
+    const uvhttp_passwords_config_t wrong_passwords = {.file = "/nowhere/at all"};
+    const uvhttp_rate_limit_config_t one = {.requests = 1}, no_rate = {.requests = 0};
+    const uvhttp_size_limit_config_t small = {.max_request_body = 1}, no_size = {.max_request_body = 0};
+    assert_int_equal(uvhttp_address_rules_new(&rules, &some, NULL, 0), 0);
+    null_rows_begin();
+    NULL_ROW(uvhttp_address_rules_new, rules,
+             uvhttp_address_rules_new(NULL, &some, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_address_rules_new, config,
+             uvhttp_address_rules_new(&made_rules, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_address_rules_new, message,
+             uvhttp_address_rules_new(&made_rules, &wrong_rules, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_address_rules_free, rules, uvhttp_address_rules_free(NULL));
+    NULL_ROW(uvhttp_address_rules_allow, rules, !uvhttp_address_rules_allow(NULL, "10.0.0.1"));
+    NULL_ROW(uvhttp_address_rules_allow, address, !uvhttp_address_rules_allow(rules, NULL));
+    NULL_ROW(uvhttp_address_rules_handle_request, rules,
+             uvhttp_address_rules_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_new, auth, uvhttp_auth_new(NULL, &wrong_auth, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_new, config, uvhttp_auth_new(&auth, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_new, message, uvhttp_auth_new(&auth, &wrong_auth, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_auth_free, auth, uvhttp_auth_free(NULL));
+    NULL_ROW(uvhttp_auth_handle_request, auth, uvhttp_auth_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_new, passwords,
+             uvhttp_passwords_new(NULL, &wrong_passwords, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_new, config, uvhttp_passwords_new(&passwords, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_new, message,
+             uvhttp_passwords_new(&passwords, &wrong_passwords, NULL, 64) != 0);
+    NULL_CALL(uvhttp_passwords_free, passwords, uvhttp_passwords_free(NULL));
+    NULL_ROW(uvhttp_rate_limit_new, limit, uvhttp_rate_limit_new(NULL, &one, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_new, config, uvhttp_rate_limit_new(&rate, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_new, message,
+             uvhttp_rate_limit_new(&rate, &no_rate, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_rate_limit_free, limit, uvhttp_rate_limit_free(NULL));
+    NULL_ROW(uvhttp_rate_limit_handle_request, limit,
+             uvhttp_rate_limit_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, limit, uvhttp_size_limit_new(NULL, &small, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, config, uvhttp_size_limit_new(&size, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, message,
+             uvhttp_size_limit_new(&size, &no_size, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_size_limit_free, limit, uvhttp_size_limit_free(NULL));
+    NULL_ROW(uvhttp_size_limit_handle_request, limit,
+             uvhttp_size_limit_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+    uvhttp_address_rules_free(rules);
+}
+
+static void middleware_for_responses(void **state)
+{
+    (void)state;
+    uvhttp_compress_t *compress = NULL;
+    uvhttp_cors_t *cors = NULL;
+    uvhttp_request_ids_t *ids = NULL;
+    uvhttp_security_headers_t *headers = NULL;
+    void *out = NULL;
+    const int made = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
+    const uvhttp_compress_config_t wrong_compress = {.gzip_level = 10};
+    const uvhttp_cors_config_t wrong_cors = {.origins = "x"};
+    const uvhttp_request_ids_config_t wrong_ids = {.max_length = 257};
+    const uvhttp_security_headers_config_t wrong_headers = {.referrer_policy = "\x01"};
+    null_rows_begin();
+    NULL_ROW(uvhttp_compress_new, compress, uvhttp_compress_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_compress_new, config,
+             IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, text, 64)) == (made == 0));
+    NULL_ROW(uvhttp_compress_new, message,
+             uvhttp_compress_new(&compress, &wrong_compress, NULL, 64) ==
+                 (made == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
+    NULL_CALL(uvhttp_compress_free, compress, uvhttp_compress_free(NULL));
+    NULL_ROW(uvhttp_compress_handle_request, compress,
+             uvhttp_compress_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_compress_bytes, allocator,
+             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, &number) == made);
+    NULL_CALL(uvhttp_compress_release, allocator, uvhttp_compress_release(NULL, out));
+    NULL_ROW(uvhttp_compress_bytes, data,
+             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, NULL, 3, 1000, &out, &number) ==
+                     UVHTTP_EINVAL &&
+                 out == NULL && number == 0);
+    NULL_ROW(uvhttp_compress_bytes, out,
+             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, NULL, &number) ==
+                 UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_compress_bytes, out_size,
+             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_compress_release, out, uvhttp_compress_release(NULL, NULL));
+    NULL_ROW(uvhttp_compress_suits_file, name, !uvhttp_compress_suits_file(NULL));
+    NULL_ROW(uvhttp_cors_new, cors, uvhttp_cors_new(NULL, &wrong_cors, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_new, config, uvhttp_cors_new(&cors, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_new, message, uvhttp_cors_new(&cors, &wrong_cors, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_cors_free, cors, uvhttp_cors_free(NULL));
+    NULL_ROW(uvhttp_cors_handle_request, cors, uvhttp_cors_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_ids_new, ids, uvhttp_request_ids_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_ids_new, config,
+             IS_MADE(request_ids, ids, uvhttp_request_ids_new(&ids, NULL, text, 64)));
+    NULL_ROW(uvhttp_request_ids_new, message,
+             uvhttp_request_ids_new(&ids, &wrong_ids, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_request_ids_free, ids, uvhttp_request_ids_free(NULL));
+    NULL_ROW(uvhttp_request_ids_handle_request, ids,
+             uvhttp_request_ids_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_security_headers_new, headers,
+             uvhttp_security_headers_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_security_headers_new, config,
+             IS_MADE(security_headers, headers, uvhttp_security_headers_new(&headers, NULL, text, 64)));
+    NULL_ROW(uvhttp_security_headers_new, message,
+             uvhttp_security_headers_new(&headers, &wrong_headers, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_security_headers_free, headers, uvhttp_security_headers_free(NULL));
+    NULL_ROW(uvhttp_security_headers_handle_request, headers,
+             uvhttp_security_headers_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+}
+
+static void signed_texts(void **state)
+{
+    (void)state;
+    static const char key[32] = "not random at all, but 32 bytes";
+    const uvhttp_cookie_signer_config_t config = {UVHTTP_SIGNING_KEYS({key, sizeof(key)})};
+    const uvhttp_cookie_signer_config_t wrong = {UVHTTP_SIGNING_KEYS({key, 1})};
+    uvhttp_cookie_signer_t *signer = NULL, *made = NULL;
+    bool available = uvhttp_cookie_signer_new(&signer, &config, NULL, 0) == 0;
+    null_rows_begin();
+    NULL_ROW(uvhttp_cookie_signer_new, signer,
+             uvhttp_cookie_signer_new(NULL, &config, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_signer_new, config,
+             uvhttp_cookie_signer_new(&made, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_signer_new, message,
+             uvhttp_cookie_signer_new(&made, &wrong, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_cookie_signer_free, signer, uvhttp_cookie_signer_free(NULL));
+    NULL_ROW(uvhttp_cookie_sign, signer,
+             uvhttp_cookie_sign(NULL, "a", SLICE("b"), 0, text, 256, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_sign, name,
+             uvhttp_cookie_sign(signer, NULL, SLICE("b"), 0, text, 256, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_sign, out,
+             uvhttp_cookie_sign(signer, "a", SLICE("b"), 0, NULL, 256, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_sign, length,
+             uvhttp_cookie_sign(signer, "a", SLICE("b"), 0, text, 256, NULL) ==
+                 (available ? 0 : UVHTTP_EINVAL));
+    const uvhttp_slice_t signed_text = {text, available ? strlen(text) : 0};
+    static char out[256];
+    NULL_ROW(uvhttp_cookie_verify, signer,
+             uvhttp_cookie_verify(NULL, "a", signed_text, 0, out, 256, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_verify, name,
+             uvhttp_cookie_verify(signer, NULL, signed_text, 0, out, 256, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_verify, out,
+             uvhttp_cookie_verify(signer, "a", signed_text, 0, NULL, 256, &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_verify, length,
+             uvhttp_cookie_verify(signer, "a", signed_text, 0, out, 256, NULL) ==
+                 (available ? 0 : UVHTTP_EINVAL));
+    null_rows_end();
+    uvhttp_cookie_signer_free(signer);
+}
+
+static void static_files(void **state)
+{
+    (void)state;
+    const uvhttp_static_config_t config = {.root = UVHTTP_TESTS_DIR};
+    const uvhttp_static_config_t wrong = {.root = UVHTTP_TESTS_DIR, .upload_sync = true};
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_static_t *files = NULL, *made = NULL;
+    uvhttp_static_stats_t stats;
+    uvhttp_static_prewarmed_t found;
+    const uvhttp_static_prewarm_options_t few = {.folder = "/vectors"};
+    assert_int_equal(uvhttp_static_open(&files, &config), 0);
+    null_rows_begin();
+    NULL_ROW(uvhttp_static_check, config, uvhttp_static_check(NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_check, message, uvhttp_static_check(&wrong, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_static_open, context, uvhttp_static_open(NULL, &config) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_open, config, uvhttp_static_open(&made, NULL) == UVHTTP_EINVAL && made == NULL);
+    NULL_CALL(uvhttp_static_close, context, uvhttp_static_close(NULL));
+    NULL_ROW(uvhttp_static_handle_request, context,
+             uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_handle_upload, context,
+             uvhttp_static_handle_upload(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_prewarm_cache, context, uvhttp_static_prewarm_cache(NULL, "/") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_prewarm_cache, path, uvhttp_static_prewarm_cache(files, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_prewarm_folder, context,
+             uvhttp_static_prewarm_folder(NULL, &few, &found) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_prewarm_folder, options, uvhttp_static_prewarm_folder(files, NULL, &found) == 0);
+    NULL_ROW(uvhttp_static_prewarm_folder, found, uvhttp_static_prewarm_folder(files, &few, NULL) == 0);
+    NULL_ROW(uvhttp_static_read_stats, context, uvhttp_static_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_read_stats, stats, uvhttp_static_read_stats(files, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount, server, uvhttp_static_mount(NULL, "/", &config) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_mount, prefix, uvhttp_static_mount(server, NULL, &config) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount, config, uvhttp_static_mount(server, "/", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount_opened, server,
+             uvhttp_static_mount_opened(NULL, "/", files) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_mount_opened, prefix,
+             uvhttp_static_mount_opened(server, NULL, files) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount_opened, context,
+             uvhttp_static_mount_opened(server, "/", NULL) == UVHTTP_ENOMEM);
+    null_rows_end();
+    uvhttp_server_free(server);
+    uvhttp_static_close(files);
+}
+
+static void hubs_forms_and_prepared_fields(void **state)
+{
+    (void)state;
+    const uvhttp_sse_event_t event = {.data = SLICE("x")};
+    const uvhttp_form_part_t part = {.name = "a"}, nameless = {.next = &part};
+    const uvhttp_form_data_t form = {.parts = &nameless, .count = 2};
+    static uvhttp_event_hub_t *hub;
+    static uvhttp_prepared_t *prepared;
+    uvhttp_prepared_t *empty = uvhttp_prepared_new(NULL);
+    null_rows_begin();
+    NULL_ROW(uvhttp_event_hub_new, allocator, (hub = uvhttp_event_hub_new(NULL)) != NULL);
+    NULL_CALL(uvhttp_event_hub_free, hub, uvhttp_event_hub_free(NULL));
+    NULL_ROW(uvhttp_event_hub_publish, hub, uvhttp_event_hub_publish(NULL, &event) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_event_hub_publish, event, uvhttp_event_hub_publish(hub, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_event_hub_end, hub, uvhttp_event_hub_end(NULL));
+    NULL_ROW(uvhttp_event_hub_count, hub, uvhttp_event_hub_count(NULL) == 0);
+    NULL_ROW(uvhttp_event_hub_dropped, hub, uvhttp_event_hub_dropped(NULL) == 0);
+    NULL_ROW(uvhttp_form_data_part, form, uvhttp_form_data_part(NULL, "a") == NULL);
+    NULL_ROW(uvhttp_form_data_part, name,
+             uvhttp_form_data_part(&form, NULL) == NULL && uvhttp_form_data_part(&form, "a") == &part);
+    NULL_ROW(uvhttp_form_part_keep, part, uvhttp_form_part_keep(NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_form_part_keep, path, uvhttp_form_part_keep(&part, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_prepared_new, allocator, (prepared = uvhttp_prepared_new(NULL)) != NULL);
+    NULL_CALL(uvhttp_prepared_free, prepared, uvhttp_prepared_free(NULL));
+    NULL_ROW(uvhttp_prepared_add, prepared, uvhttp_prepared_add(NULL, "a", "b") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_prepared_add, name, uvhttp_prepared_add(prepared, NULL, "b") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_prepared_add, value, uvhttp_prepared_add(prepared, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_prepared_add_all, prepared,
+             uvhttp_prepared_add_all(NULL, prepared, "a") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_prepared_add_all, from, uvhttp_prepared_add_all(prepared, NULL, "a") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_prepared_add_all, except, uvhttp_prepared_add_all(prepared, empty, NULL) == 0);
+    NULL_CALL(uvhttp_prepared_set_body, prepared, uvhttp_prepared_set_body(NULL, "a", 1));
+    NULL_CALL(uvhttp_prepared_set_body, data, uvhttp_prepared_set_body(prepared, NULL, 1));
+    NULL_CALL(uvhttp_prepared_set_descriptor, prepared, uvhttp_prepared_set_descriptor(NULL, 0, 0, 1));
+    null_rows_end();
+    uvhttp_event_hub_free(hub);
+    uvhttp_prepared_free(prepared);
+    uvhttp_prepared_free(empty);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(configuration),
+        cmocka_unit_test(lives_of_servers),
+        cmocka_unit_test(listening_and_embedding),
+        cmocka_unit_test(routers),
+        cmocka_unit_test(logs_and_metrics),
+        cmocka_unit_test(guards),
+        cmocka_unit_test(middleware_for_responses),
+        cmocka_unit_test(signed_texts),
+        cmocka_unit_test(static_files),
+        cmocka_unit_test(hubs_forms_and_prepared_fields),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
