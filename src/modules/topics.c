@@ -56,6 +56,8 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvht
     size_t workers = uvhttp_server_worker_count(server);
     struct uvhttp_topics *topics;
     uint64_t seed;
+    if (out == NULL)
+        return UVHTTP_EINVAL;
     *out = NULL;
     int err = server == NULL ? UVHTTP_ENOMEM : uvh_check_not_frozen(server);
     if (err == 0)
@@ -91,6 +93,8 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvht
 int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapter_t *functions,
                               void *adapter)
 {
+    if (topics == NULL)
+        return UVHTTP_ENOMEM;
     if (functions == NULL || functions->publish == NULL || topics->presence.functions.publish != NULL)
         return UVHTTP_EINVAL;
     int err = uvh_check_not_frozen(topics->server); /* connections read it without a lock */
@@ -103,6 +107,8 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
 
 void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_cb presence, void *arg)
 {
+    if (topics == NULL)
+        return;
     topics->told = presence;
     topics->told_arg = arg;
 }
@@ -182,6 +188,8 @@ static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websoc
 static int check(const struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, const char *pattern,
                  size_t *length)
 {
+    if (topics == NULL)
+        return UVHTTP_ENOMEM;
     if (pattern == NULL || uvhttp_websocket_server(ws) != topics->server || ws->client)
         return UVHTTP_EINVAL;
     *length = strlen(pattern);
@@ -241,5 +249,7 @@ int uvhttp_websocket_unsubscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics
 
 size_t uvhttp_topics_count(uvhttp_topics_t *topics, const char *pattern)
 {
+    if (topics == NULL || pattern == NULL)
+        return 0;
     return uvh_topic_presence_count(&topics->presence, pattern, strlen(pattern));
 }

@@ -253,6 +253,8 @@ static int deliver(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, c
 {
     uvhttp_slice_t name = {topic, topic == NULL ? 0 : strlen(topic)};
     struct uvh_topic_publication *one;
+    if (topics == NULL)
+        return UVHTTP_ENOMEM;
     if (name.length > topics->options.max_topic_size || !uvh_topic_is_topic(topic, name.length) ||
         !uvh_websocket_message_fits(kind, data.base, data.length))
         return UVHTTP_EINVAL;
@@ -270,10 +272,12 @@ static int deliver(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, c
 static int publish(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, const char *topic,
                    uvhttp_websocket_kind_t kind, const void *data, size_t size)
 {
-    const uvhttp_topics_adapter_t *functions = &topics->presence.functions;
     int err = deliver(topics, ws, topic, kind, (uvhttp_slice_t){data, size});
-    if (err != 0 || functions->publish == NULL)
+    if (err != 0)
         return err;
+    const uvhttp_topics_adapter_t *functions = &topics->presence.functions;
+    if (functions->publish == NULL)
+        return 0;
     err = functions->publish(topics->presence.adapter, topic, kind, data, size);
     if (err != 0)
         uvhttp_server_log(topics->server, UVHTTP_LOG_WARNING,
@@ -284,7 +288,7 @@ static int publish(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, c
 int uvhttp_websocket_publish(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, const char *topic,
                              uvhttp_websocket_kind_t kind, const void *data, size_t size)
 {
-    if (uvhttp_websocket_server(ws) != topics->server)
+    if (topics != NULL && uvhttp_websocket_server(ws) != topics->server)
         return UVHTTP_EINVAL;
     return publish(topics, ws, topic, kind, data, size);
 }

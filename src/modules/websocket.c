@@ -273,7 +273,7 @@ int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size)
 {
     if (!uvh_websocket_is_open(ws))
         return UVHTTP_EGONE;
-    if (size > UVH_WS_CONTROL_MAX)
+    if (size > UVH_WS_CONTROL_MAX || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
     uvh_websocket_hold(ws);
     int err = uvh_websocket_send_control(ws, UVH_WS_PING, data, size);

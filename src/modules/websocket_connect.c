@@ -241,6 +241,10 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp
     struct uvh_ws_url url;
     if (out != NULL)
         *out = NULL;
+    if (endpoint == NULL)
+        return UVHTTP_ENOMEM;
+    if (target == NULL)
+        return UVHTTP_EINVAL;
     int err = check(endpoint, target, &url);
     if (err != 0)
         return err;

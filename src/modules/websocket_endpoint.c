@@ -233,6 +233,8 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
 int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
                                   const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
+    if (out == NULL)
+        return UVHTTP_EINVAL;
     *out = NULL;
     if (server == NULL)
         return UVHTTP_ENOMEM;
@@ -281,7 +283,8 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
     char message[256] = "";
     int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, message, sizeof(message));
     if (message[0] != '\0')
-        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s", pattern, message);
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s", pattern != NULL ? pattern : "",
+                          message);
     if (err != 0)
         return err;
     /* Without .upgrade: what is no handshake is answered by the handler, which says what one is. */
@@ -355,6 +358,8 @@ int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_respon
     struct uvh_ws_refusal refusal;
     if (ws != NULL)
         *ws = NULL;
+    if (endpoint == NULL)
+        return UVHTTP_ENOMEM;
     int err = agree(endpoint, uvhttp_response_request(response), &accepted, &refusal);
     return err != 0 ? err : upgrade(endpoint, response, &accepted, data, ws);
 }
@@ -370,6 +375,8 @@ static int refuse(uvhttp_response_t *response, int err)
 int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     struct uvhttp_websocket_endpoint *endpoint = arg;
+    if (endpoint == NULL)
+        return UVHTTP_EINVAL;
     const uvhttp_websocket_options_t *options = &endpoint->options;
     struct uvh_ws_accepted accepted;
     struct uvh_ws_refusal refusal;
@@ -396,7 +403,11 @@ int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t
 
 void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint, uvhttp_websocket_stats_t *stats)
 {
+    if (stats == NULL)
+        return;
     *stats = (uvhttp_websocket_stats_t){0};
+    if (endpoint == NULL)
+        return;
     for (size_t i = 0; i < endpoint->worker_count; i++) {
         const struct uvh_ws_worker *worker = &endpoint->workers[i];
         stats->connections += uvh_counter_read(&worker->connections);

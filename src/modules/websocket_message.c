@@ -75,6 +75,8 @@ struct uvhttp_websocket_message *uvh_websocket_message_of(struct uvh_ws_memory *
 
 bool uvh_websocket_message_fits(uvhttp_websocket_kind_t kind, const void *data, size_t size)
 {
+    if (data == NULL && size > 0)
+        return false;
     if (kind != UVHTTP_WEBSOCKET_TEXT)
         return kind == UVHTTP_WEBSOCKET_BINARY;
     return uvh_utf8_valid(data, size);
@@ -134,7 +136,7 @@ uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoi
                                                          uvhttp_websocket_kind_t kind, const void *data,
                                                          size_t size)
 {
-    if (!uvh_websocket_message_fits(kind, data, size))
+    if (endpoint == NULL || !uvh_websocket_message_fits(kind, data, size))
         return NULL;
     return uvh_websocket_message_make(endpoint->memory, is_compressing(endpoint) ? endpoint : NULL, kind,
                                       data, size);
@@ -142,7 +144,8 @@ uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoi
 
 void uvhttp_websocket_message_ref(uvhttp_websocket_message_t *message)
 {
-    atomic_fetch_add_explicit(&message->refs, 1, memory_order_relaxed);
+    if (message != NULL)
+        atomic_fetch_add_explicit(&message->refs, 1, memory_order_relaxed);
 }
 
 void uvhttp_websocket_message_unref(uvhttp_websocket_message_t *message)

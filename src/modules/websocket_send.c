@@ -188,7 +188,8 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
 
 int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text)
 {
-    return uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, text, strlen(text));
+    return text == NULL ? UVHTTP_EINVAL
+                        : uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, text, strlen(text));
 }
 
 int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const void *data,
@@ -200,7 +201,7 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
         .opcode = first ? (uint8_t)kind : UVH_WS_CONTINUATION, .last = last, .length = size};
     if (!uvh_websocket_is_open(ws))
         return UVHTTP_EGONE;
-    if (kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY)
+    if ((kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY) || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
     if (!first && ws->sending_text != (kind == UVHTTP_WEBSOCKET_TEXT))
         return UVHTTP_EINVAL;
@@ -306,7 +307,7 @@ int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_websocket_messa
     struct uvh_ws_worker *worker = ws->worker;
     if (!uvh_websocket_is_open(ws))
         return UVHTTP_EGONE;
-    if (ws->client || ws->sending_pieces)
+    if (message == NULL || ws->client || ws->sending_pieces)
         return UVHTTP_EINVAL;
     uvh_websocket_hold(ws);
     int err = send_shared(ws, message);

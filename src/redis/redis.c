@@ -172,10 +172,15 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
                                                   release_by_default, NULL};
     static const uvhttp_topics_adapter_t functions = {uvh_redis_publish, uvh_redis_subscribe,
                                                       uvh_redis_unsubscribe, end};
-    const uvhttp_allocator_t *allocator = options->allocator == NULL ? &by_default : options->allocator;
-    struct uvhttp_redis *redis = allocator->allocate(sizeof(*redis), allocator->context);
+    static const uvhttp_redis_options_t defaults;
     if (out != NULL)
         *out = NULL;
+    if (topics == NULL || server == NULL)
+        return UVHTTP_ENOMEM;
+    if (options == NULL)
+        options = &defaults;
+    const uvhttp_allocator_t *allocator = options->allocator == NULL ? &by_default : options->allocator;
+    struct uvhttp_redis *redis = allocator->allocate(sizeof(*redis), allocator->context);
     if (redis == NULL)
         return UVHTTP_ENOMEM;
     memset(redis, 0, sizeof(*redis));
@@ -209,6 +214,11 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
 
 void uvhttp_redis_read_stats(uvhttp_redis_t *redis, uvhttp_redis_stats_t *stats)
 {
+    if (stats == NULL)
+        return;
+    *stats = (uvhttp_redis_stats_t){0};
+    if (redis == NULL)
+        return;
     uv_mutex_lock(&redis->lock);
     *stats = redis->stats;
     stats->waiting = redis->waiting.bytes;

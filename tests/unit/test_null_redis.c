@@ -1,0 +1,45 @@
+/* NULL for each pointer parameter of uvhttp_redis. No broker is asked: the loop does not run before the server is freed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/redis.h>
+
+#include "support/null_rows.h"
+
+static uvhttp_topics_t *new_topics(uvhttp_server_t *server)
+{
+    uvhttp_topics_t *topics = NULL;
+    assert_int_equal(uvhttp_topics_new(&topics, server, NULL), 0);
+    return topics;
+}
+
+static void carrying(void **state)
+{
+    (void)state;
+    const uvhttp_redis_options_t options = {.path = "/nowhere/at all"};
+    uvhttp_server_t *server = uvhttp_server_new(NULL), *other = uvhttp_server_new(NULL);
+    uvhttp_topics_t *topics = new_topics(server), *others = new_topics(other);
+    static uvhttp_redis_t *redis;
+    static uvhttp_redis_stats_t stats;
+    null_rows_begin();
+    NULL_ROW(uvhttp_redis_carry, topics, uvhttp_redis_carry(NULL, server, &options, &redis) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_redis_carry, server, uvhttp_redis_carry(topics, NULL, &options, &redis) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_redis_carry, options, uvhttp_redis_carry(topics, server, NULL, &redis) == 0);
+    NULL_ROW(uvhttp_redis_carry, redis, uvhttp_redis_carry(others, other, &options, NULL) == 0);
+    stats.received = 7;
+    NULL_ROW(uvhttp_redis_read_stats, redis, (uvhttp_redis_read_stats(NULL, &stats), stats.received == 0));
+    NULL_CALL(uvhttp_redis_read_stats, stats, uvhttp_redis_read_stats(redis, NULL));
+    null_rows_end();
+    uvhttp_server_free(server);
+    uvhttp_server_free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(carrying)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
