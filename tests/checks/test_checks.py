@@ -302,6 +302,61 @@ def test_clang_must_accept_the_sources_in_cpp(project):
     assert_refused(project, "clang", "tests/unit/test_bad.cpp", bad, "implicit conversion")
 
 
+def null_project(project, rows='NULL_ROW(uvhttp_parse, text, uvhttp_parse(NULL) == 0);'):
+    """The project with a test that passes NULL for what its one function with a pointer takes."""
+    write(project, "tests/unit/test_null_parser.c", f"{rows}\n")
+    write(project, "tools/null_exceptions.txt", "# none\n")
+    return project
+
+
+@pytest.mark.parametrize("declaration, words", [
+    ("UVHTTP_EXPORT int uvhttp_new(int *out, int size);", ["uvhttp_new: nothing passes NULL for `out`"]),
+    ("UVHTTP_EXPORT void uvhttp_each(int number,\n    int (*each)(int *a, int b), void *arg);",
+     ["uvhttp_each: nothing passes NULL for `each`", "uvhttp_each: nothing passes NULL for `arg`"]),
+    ("UVHTTP_EXPORT void uvhttp_on(uvhttp_done_cb done);", ["uvhttp_on: nothing passes NULL for `done`"]),
+    ("UVHTTP_EXPORT int uvhttp_two(int pieces[2]);", ["uvhttp_two: nothing passes NULL for `pieces`"]),
+    ("UVHTTP_EXPORT int *uvhttp_plain(int a, size_t b);\nUVHTTP_EXPORT int uvhttp_make(char **out);",
+     ["uvhttp_make: nothing passes NULL for `out`"]),
+])
+def test_null_must_be_tried_for_each_pointer(project, declaration, words):
+    header = SOUND["include/uvhttp/types.h"].replace("#endif", f"typedef void (*uvhttp_done_cb)(void *arg);\n{declaration}\n\n#endif")
+    assert_refused(null_project(project), "null", "include/uvhttp/types.h", header, *words)
+
+
+def test_null_takes_an_exception_with_a_reason(project):
+    null_project(project, rows="/* none */")
+    assert run_check(project, "null")[0] == 1
+    write(project, "tools/null_exceptions.txt", "uvhttp_p* text -- a reason\n")
+    assert run_check(project, "null") == (0, "")
+
+
+def test_null_takes_an_exception_for_a_type(project):
+    header = SOUND["include/uvhttp/types.h"].replace("#endif", """typedef struct uvhttp_x uvhttp_x_t;
+UVHTTP_EXPORT int uvhttp_ask(const uvhttp_x_t *x);
+UVHTTP_EXPORT int uvhttp_make(uvhttp_x_t **x);
+
+#endif""")
+    null_project(project)
+    write(project, "include/uvhttp/types.h", header)
+    write(project, "tools/null_exceptions.txt", "type:uvhttp_x_t -- handed to callbacks\n")
+    code, output = run_check(project, "null")
+    assert code == 1 and "uvhttp_make" in output and "uvhttp_ask" not in output
+
+
+@pytest.mark.parametrize("line, words", [
+    ("uvhttp_parse text", ["not of the form"]),
+    ("uvhttp_parse other -- a reason", ["uvhttp_parse other excuses nothing"]),
+    ("type:uvhttp_gone_t -- a reason", ["type:uvhttp_gone_t excuses nothing"]),
+])
+def test_null_refuses_an_exception_without_reason_or_use(project, line, words):
+    assert_refused(null_project(project), "null", "tools/null_exceptions.txt", line + "\n", *words)
+
+
+def test_null_refuses_a_row_for_what_is_not_there(project):
+    rows = "NULL_ROW(uvhttp_parse, text, true);\nNULL_CALL(uvhttp_gone, text, uvhttp_gone(NULL));\n"
+    assert_refused(null_project(project), "null", "tests/unit/test_null_parser.c", rows, "uvhttp_gone has no pointer `text`")
+
+
 def build_libraries(project, extra=""):
     """Both libraries from the parser's sources, as the build makes them."""
     write(project, "extra.c", extra)
@@ -383,7 +438,7 @@ def test_options_of_cpp_are_of_a_public_struct(project):
 def test_every_check_has_a_test_here():
     names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
     assert names == {"layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols",
-                     "pitfalls",
+                     "pitfalls", "null",
                      "hpp", "reference"}  # in test_reference.py
 
 

@@ -428,11 +428,57 @@ static void uploads(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- streams ---- */
+
+static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
+{
+    (void)stream, (void)data, (void)size, (void)arg;
+}
+
+static void on_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream, (void)arg;
+}
+
+static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
+{
+    (void)stream, (void)status, (void)arg;
+}
+
+static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
+
+static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_stream_t *stream = NULL;
+    (void)req, (void)arg;
+    asked++;
+    NULL_ROW(uvhttp_response_upgrade, events,
+             uvhttp_response_upgrade(res, "x", NULL, NULL, &stream) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect, server,
+             uvhttp_stream_connect(NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL, &stream) ==
+                 UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_stream_connect, host,
+             uvhttp_stream_connect(stage.server, NULL, 1, 0, on_connected, &events, NULL, &stream) ==
+                 UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect, connected,
+             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, NULL, &events, NULL, &stream) ==
+                 UVHTTP_EINVAL);
+    return answer(res);
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    begin("/", refuse_streams, 0);
+    ask("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 200);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests), cmocka_unit_test(refusals), cmocka_unit_test(responses),
-        cmocka_unit_test(forms),    cmocka_unit_test(uploads),
+        cmocka_unit_test(forms),    cmocka_unit_test(uploads),  cmocka_unit_test(streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

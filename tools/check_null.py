@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""Checks that NULL is tried for each pointer parameter of every public function.
+
+A row NULL_ROW(function, parameter, ...) or NULL_CALL(...) of tests/unit/test_null_*.c calls `function` with that parameter NULL. What has no row needs a
+line in tools/null_exceptions.txt that says why: FUNCTION PARAMETER -- reason, where either may be a pattern, or type:TYPE -- reason, for
+what callbacks hand out. A row or a line that fits nothing is refused as well.
+"""
+
+import fnmatch
+import re
+
+import apidoc
+import csource
+
+EXCEPTIONS = "tools/null_exceptions.txt"
+DECLARATION = re.compile(r"\bUVHTTP_EXPORT\b[^;(]*?\b(\w+)\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*;", re.S)
+FUNCTION_POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
+NAME = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?$")
+PUBLIC_TYPE = re.compile(r"\b(uvhttp_\w+_t)\b")
+ROW = re.compile(r"\bNULL_(?:ROW|CALL)\(\s*(\w+)\s*,\s*(\w+)\s*,")
+LINE = re.compile(r"(?:type:(?P<type>\w+)|(?P<function>\S+) (?P<parameter>\S+)) -- \S")
+
+
+def split_parameters(text):
+    """The parameters of a declaration; a comma within parentheses divides nothing."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [" ".join(part.split()) for part in parts]
+
+
+def pointer_parameters(text):
+    """(name, public type or None) of each parameter that can be NULL; the type is that of an object the parameter points to directly."""
+    for parameter in split_parameters(text):
+        function = FUNCTION_POINTER.search(parameter)
+        if function:
+            yield function[1], None
+        elif "*" in parameter or "[" in parameter or re.search(r"_cb \w+$", parameter):
+            kind = PUBLIC_TYPE.search(parameter)
+            yield NAME.search(parameter)[1], kind[1] if kind and parameter.count("*") == 1 else None
+
+
+def functions(root):
+    """{function: (header, [(parameter, type), ...])} of every public function."""
+    found = {}
+    for path in apidoc.headers(root):
+        code = re.sub(r"^\s*#.*$", "", csource.without_comments(path.read_text()), flags=re.M)
+        for name, parameters in DECLARATION.findall(code):
+            found[name] = (path.relative_to(root), [*pointer_parameters(parameters)])
+    return found
+
+
+def read_exceptions(root, violations):
+    exceptions = []
+    if not (root / EXCEPTIONS).exists():
+        return exceptions
+    for number, line in enumerate(csource.read(root, EXCEPTIONS).splitlines(), 1):
+        if line == "" or line.startswith("#"):
+            continue
+        match = LINE.match(line)
+        if match:
+            exceptions.append((number, line.split(" -- ")[0], match))
+        else:
+            violations.append(f"{EXCEPTIONS}:{number}: not of the form 'FUNCTION PARAMETER -- reason' or 'type:TYPE -- reason'")
+    return exceptions
+
+
+def excuses(match, function, parameter, kind):
+    if match["type"]:
+        return kind == match["type"]
+    return fnmatch.fnmatchcase(function, match["function"]) and fnmatch.fnmatchcase(parameter, match["parameter"])
+
+
+def check(root):
+    violations = []
+    declared = functions(root)
+    known = {name for name, (declaration, _) in apidoc.declared(root).items() if declaration.kind == "function"}
+    for name in sorted(known ^ declared.keys()):
+        violations.append(f"{name}: its declaration is not understood")
+    rows = {}
+    for path in csource.c_files(root, ("tests",), (".c",)):
+        if path.match("tests/unit/test_null_*.c"):
+            for row in ROW.findall(csource.without_comments(csource.read(root, path))):
+                rows.setdefault(row, path)
+    exceptions = read_exceptions(root, violations)
+    used = set()
+    for function, (header, parameters) in sorted(declared.items()):
+        for parameter, kind in parameters:
+            fitting = [number for number, _, match in exceptions if excuses(match, function, parameter, kind)]
+            if rows.pop((function, parameter), None) is None and not fitting:
+                violations.append(f"{header}: {function}: nothing passes NULL for `{parameter}`: add a row to tests/unit/test_null_*.c")
+            used.update(fitting)
+    for (function, parameter), path in sorted(rows.items()):
+        violations.append(f"{path}: {function} has no pointer `{parameter}`")
+    violations += [f"{EXCEPTIONS}:{number}: {what} excuses nothing" for number, what, _ in exceptions if number not in used]
+    return violations
+
+
+if __name__ == "__main__":
+    csource.main(check, __doc__.splitlines()[0])
