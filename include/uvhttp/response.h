@@ -70,8 +70,13 @@ typedef void (*uvhttp_release_cb)(void *arg);
  *
  * For a body that is made while it is sent: begin, write as often as needed, end; now or later, from any callback on the loop's
  * thread. What the socket does not take at once is kept, up to the limit `write_backlog`; then write refuses with UVHTTP_EFULL until the
- * client has read on (on_drain tells), so a slow client costs no more memory than that. A handler that has begun and returns an
- * error, and one whose body turns out too short, end the connection, since the client could not know otherwise. */
+ * client has read on (on_drain tells), so a slow client costs no more memory than that. A client
+ * that reads as fast as the body is written must not hold up the others: after 1 MiB in one loop
+ * iteration (of a body that filters change 128 KiB; `write_backlog` if that is more; each piece
+ * counts as 64 bytes at least) write says UVHTTP_EFULL as well, and on_drain tells in the next
+ * iteration. This does not concern handlers that block and streams of events. A handler that has
+ * begun and returns an error, and one whose body turns out too short, end the connection, since the
+ * client could not know otherwise. */
 
 /* The body's length is not known: it goes out in chunks (RFC 9112 section 7.1), to a client of HTTP/1.0 up to the connection's end. */
 #define UVHTTP_LENGTH_UNKNOWN UINT64_MAX
@@ -80,10 +85,14 @@ typedef void (*uvhttp_release_cb)(void *arg);
 UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type,
                                         uint64_t length);
 
-/* Sends the next piece, or keeps a copy of what cannot leave yet. More errors: UVHTTP_EFULL (nothing was taken: write it again when it
- * has drained), UVHTTP_ELENGTH (more than the announced length; nothing was taken), UVHTTP_EANSWERED (not begun, or ended). With UVHTTP_EGONE,
- * UVHTTP_ETOOLARGE (uvhttp_response_limit_body) and the errors of filters the connection has ended, and unless this is called in a callback of the exchange, request
- * and response are no more. A piece is taken as a whole; larger ones than 1 GiB give UVHTTP_EINVAL. For HEAD, 204, 205 and 304 pieces are thrown away. */
+/* Sends the next piece, or keeps a copy of what cannot leave yet. More errors: UVHTTP_EFULL
+ * (`write_backlog` is pending, or the budget of this loop iteration is spent; nothing was taken:
+ * write it again when it has drained), UVHTTP_ELENGTH (more than the announced length; nothing was
+ * taken), UVHTTP_EANSWERED (not begun, or ended). With UVHTTP_EGONE, UVHTTP_ETOOLARGE
+ * (uvhttp_response_limit_body) and the errors of filters the connection has ended, and unless this
+ * is called in a callback of the exchange, request and response are no more. A piece is taken as a
+ * whole; larger ones than 1 GiB give UVHTTP_EINVAL. For HEAD, 204, 205 and 304 pieces are thrown
+ * away. */
 UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
 
 /* Sends a field behind the body (RFC 9110 section 6.5), to be set before end. Only a body in chunks can carry it; otherwise it is dropped.
@@ -96,8 +105,9 @@ UVHTTP_EXPORT int uvhttp_response_add_trailer(uvhttp_response_t *response, const
  * UVHTTP_ENOMEM (the connection is closed). */
 UVHTTP_EXPORT int uvhttp_response_end(uvhttp_response_t *response);
 
-/* Called once after each UVHTTP_EFULL, when everything taken before has left. At most one; a second call replaces the first. A negative
- * result ends the connection, as a handler's would. */
+/* Called once after each UVHTTP_EFULL, when everything taken before has left, and in a later loop
+ * iteration. At most one; a second call replaces the first. A negative result ends the connection,
+ * as a handler's would. */
 typedef int (*uvhttp_drain_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain, void *arg);
 

@@ -248,7 +248,7 @@ public:
     Result flush() const noexcept { return uvhttp_response_flush(response_); }
     std::size_t pending() const noexcept { return uvhttp_response_pending(response_); }
 
-    /* Called after UVHTTP_EFULL, when everything has left. */
+    /* Called after UVHTTP_EFULL, when everything has left, in a later loop iteration. */
     template <class F> Result onDrain(F &&drain) const
     {
         using Kept = std::decay_t<F>;

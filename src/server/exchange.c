@@ -10,7 +10,6 @@
 #include "base/compiler.h"
 #include "codec/method.h"
 #include "conn/pace.h"
-#include "platform/socket.h"
 #include "route/slash.h"
 #include "server/blocking.h"
 #include "server/send.h"
@@ -259,7 +258,7 @@ void uvh_exchange_drained(struct uvh_exchange *exchange)
 {
     uvhttp_response_t *response = &exchange->response;
     response->wants_drain = false;
-    if (response->on_drain == NULL)
+    if (response->on_drain == NULL || uvh_send_has_to_wait(exchange))
         return;
     uvh_exchange_hold(exchange);
     int result = response->on_drain(response, response->drain_arg);

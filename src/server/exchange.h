@@ -11,6 +11,7 @@
 #include "http/response.h"
 #include "route/router.h"
 #include "server/worker.h"
+#include "server/write_budget.h"
 
 struct uvh_connection_data;
 struct uvh_exchange;
@@ -60,6 +61,8 @@ struct uvh_exchange {
     const struct uvh_protocol *protocol;
     struct uvhttp_request request;
     struct uvhttp_response response;
+    /* Of a body in pieces, in this loop iteration. */
+    struct uvh_write_budget written;
     char *peer_text;
     const struct uvh_client *client; /* what proxies say; NULL until asked for */
     uint64_t began;       /* the turn in which the head was complete (uvh_watch); 0: there never was one */

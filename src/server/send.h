@@ -15,4 +15,8 @@ int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event
 /* A piece that is not the handler's, which leaves at once: through the filters where there are some. Errors as for a protocol's write. */
 int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t piece);
 
+/* True when the budget of this loop iteration is spent (write_budget.h), so that a write would be
+ * refused: uvh_exchange_drained is called in a later one. */
+bool uvh_send_has_to_wait(struct uvh_exchange *exchange);
+
 #endif

@@ -8,7 +8,7 @@
 
 enum {
     PULL_SIZE = 16384,
-    PULLS_PER_TURN = 64,         /* 1 MiB, before other connections get their turn */
+    PULLS_PER_TURN = 64,         /* UVH_WRITE_BUDGET; fewer bytes when the source gives less than it could */
     FILTERED_PULLS_PER_TURN = 8, /* what changes them may take a hundred times as long as sending */
     MAX_PIECE = 1 << 30,
 };
@@ -34,6 +34,37 @@ static int check_begun(const struct uvhttp_response *response)
     return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
 }
 
+/* Never for a handler that blocks, which holds up nobody, and for a stream of events: a hub writes
+ * many of them, and takes a refusal for a client that does not read. */
+static bool is_budget_spent(const struct uvh_exchange *exchange)
+{
+    const struct uvhttp_response *response = &exchange->response;
+    if (uvh_blocking_is(exchange) || response->heartbeat)
+        return false;
+    return uvh_write_budget_is_spent(&exchange->written, &exchange->worker->watch,
+                                     response->filters == NULL ? UVH_WRITE_BUDGET : UVH_WRITE_BUDGET_FILTERED,
+                                     exchange->worker->server->config.write_backlog);
+}
+
+bool uvh_send_has_to_wait(struct uvh_exchange *exchange)
+{
+    bool spent = is_budget_spent(exchange);
+    if (spent)
+        exchange->protocol->await_room(exchange);
+    return spent;
+}
+
+static int write_piece(struct uvh_exchange *exchange, uvhttp_slice_t piece)
+{
+    if (is_budget_spent(exchange))
+        return UVHTTP_EFULL;
+    int err = exchange->response.filters == NULL ? exchange->protocol->write(exchange, piece)
+                                                 : uvh_send_filtered(exchange, UVHTTP_FILTER_PIECE, piece);
+    if (err == 0 && !uvh_blocking_is(exchange))
+        uvh_write_budget_take(&exchange->written, &exchange->worker->watch, piece.length);
+    return err;
+}
+
 int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
@@ -51,9 +82,7 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
         uvh_exchange_let_go(exchange);
         return UVHTTP_ETOOLARGE;
     }
-    uvhttp_slice_t piece = {data, size};
-    err = response->filters == NULL ? exchange->protocol->write(exchange, piece)
-                                    : uvh_send_filtered(exchange, UVHTTP_FILTER_PIECE, piece);
+    err = write_piece(exchange, (uvhttp_slice_t){data, size});
     if (err == 0)
         response->body_limit -= response->body_limit == UINT64_MAX ? 0 : size;
     if (err == UVHTTP_EFULL)
@@ -133,7 +162,9 @@ static int pump(uvhttp_response_t *response, void *arg)
     bool blocks = uvh_blocking_is(exchange); /* then nobody else waits for this thread */
     unsigned most = response->filters == NULL ? PULLS_PER_TURN : FILTERED_PULLS_PER_TURN;
     char buffer[PULL_SIZE];
-    for (unsigned i = 0; (blocks || i < most) && exchange->protocol->has_room(exchange); i++) {
+    for (unsigned i = 0; blocks || i < most; i++) {
+        if (is_budget_spent(exchange) || !exchange->protocol->has_room(exchange))
+            break;
         size_t length = 0;
         source->resumed = false;
         int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);

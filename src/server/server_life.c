@@ -24,7 +24,8 @@ void uvh_server_handle_closed(struct uvh_server *server)
             server->on_stopped(&server->view, server->stopped_arg);
         return;
     }
-    /* uvhttp_server_free has cancelled the callback, and releases a server with its own loop itself. */
+    /* uvhttp_server_free has cancelled the callback, and releases a server with its own loop
+     * itself. */
     if (!server->owns_loop)
         uvh_server_release(server);
 }

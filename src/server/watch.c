@@ -43,6 +43,7 @@ static void on_after(uv_check_t *check)
     struct uvh_watch *watch = UVH_CONTAINER_OF(check, struct uvh_watch, after);
     if (watch->turn == 0)
         watch->others = latest_begin(check->loop);
+    watch->iteration++;
 }
 
 static void on_wait(uv_prepare_t *prepare)
@@ -68,6 +69,7 @@ int uvh_watch_start(struct uvh_watch *watch, uv_loop_t *loop)
 {
     watch->turn = watch->others = 0;
     watch->in_turn = 0;
+    watch->iteration = 0;
     watch->waited = uv_hrtime();
     uvh_histogram_clear(&watch->exchanges);
     uvh_histogram_clear(&watch->turns);

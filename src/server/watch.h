@@ -27,6 +27,8 @@ struct uvh_watch {
     _Atomic uint64_t time; /* nanoseconds altogether */
     struct uvh_histogram exchanges; /* microseconds */
     struct uvh_histogram turns;
+    /* Number of the loop iteration: one more after the events of each wait. */
+    uint64_t iteration;
 };
 
 /* Neither handle keeps the loop alive. 0 or libuv's code; closing the handles is the caller's. */
