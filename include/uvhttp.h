@@ -23,12 +23,14 @@
  * What it does not do: it is no client and no proxy, has no templates and no database, and starts no thread for a
  * connection.
  *
- * NULL: what a callback hands to you (request, response, stream, WebSocket connection, output of a filter) is never
- * NULL, and must not be NULL where a function takes it, unless the function says so. Every other pointer may be NULL.
- * An optional one then takes its default, or is not told; a required one is refused: UVHTTP_EINVAL, or NULL, 0 or false
- * from a function without a code; one without a result does nothing. A server, router, context of static files, hub,
- * topics, WebSocket endpoint or prepared fields that are NULL, because making them failed, give UVHTTP_ENOMEM (or NULL or 0), so that only the
- * last of several calls needs a check. docs/errors.md has the same as a table.
+ * NULL: what a callback hands to you (request, response, stream, WebSocket connection, output of a
+ * filter) is never NULL, and must not be NULL where a function takes it, unless the function says
+ * so. Every other pointer may be NULL. An optional one then takes its default, or is not told; a
+ * required one is refused: UVHTTP_EINVAL, or NULL, 0 or false from a function without a code; one
+ * without a result does nothing. A server, router, context of static files, hub, topics, WebSocket
+ * endpoint or prepared fields that are NULL, because making them failed, give UVHTTP_ENOMEM (or
+ * NULL or 0), so that only the last of several calls needs a check. docs/errors.md has the same as
+ * a table.
  *
  * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, config.h (limits), error.h.
  * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.

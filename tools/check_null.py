@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Checks that NULL is tried for each pointer parameter of every public function.
 
-A row NULL_ROW(function, parameter, ...) or NULL_CALL(...) of tests/unit/test_null_*.c calls `function` with that parameter NULL. What has no row needs a
-line in tools/null_exceptions.txt that says why: FUNCTION PARAMETER -- reason, where either may be a pattern, or type:TYPE -- reason, for
+A row NULL_ROW(function, parameter, ...) or NULL_CALL(...) of tests/unit/test_null_*.c calls
+`function` with that parameter NULL. What has no row needs a line in tools/null_exceptions.txt that
+says why: FUNCTION PARAMETER -- reason, where either may be a pattern, or type:TYPE -- reason, for
 what callbacks hand out. A row or a line that fits nothing is refused as well.
 """
 
@@ -13,7 +14,8 @@ import apidoc
 import csource
 
 EXCEPTIONS = "tools/null_exceptions.txt"
-DECLARATION = re.compile(r"\bUVHTTP_EXPORT\b[^;(]*?\b(\w+)\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*;", re.S)
+PARAMETERS = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
+DECLARATION = re.compile(rf"\bUVHTTP_EXPORT\b[^;(]*?\b(\w+)\s*\(({PARAMETERS})\)\s*;", re.S)
 FUNCTION_POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
 NAME = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?$")
 PUBLIC_TYPE = re.compile(r"\b(uvhttp_\w+_t)\b")
@@ -34,7 +36,8 @@ def split_parameters(text):
 
 
 def pointer_parameters(text):
-    """(name, public type or None) of each parameter that can be NULL; the type is that of an object the parameter points to directly."""
+    """(name, public type or None) of each parameter that can be NULL; the type is that of an object
+    the parameter points to directly."""
     for parameter in split_parameters(text):
         function = FUNCTION_POINTER.search(parameter)
         if function:
@@ -65,20 +68,23 @@ def read_exceptions(root, violations):
         if match:
             exceptions.append((number, line.split(" -- ")[0], match))
         else:
-            violations.append(f"{EXCEPTIONS}:{number}: not of the form 'FUNCTION PARAMETER -- reason' or 'type:TYPE -- reason'")
+            violations.append(f"{EXCEPTIONS}:{number}: not of the form "
+                              "'FUNCTION PARAMETER -- reason' or 'type:TYPE -- reason'")
     return exceptions
 
 
 def excuses(match, function, parameter, kind):
     if match["type"]:
         return kind == match["type"]
-    return fnmatch.fnmatchcase(function, match["function"]) and fnmatch.fnmatchcase(parameter, match["parameter"])
+    return (fnmatch.fnmatchcase(function, match["function"])
+            and fnmatch.fnmatchcase(parameter, match["parameter"]))
 
 
 def check(root):
     violations = []
     declared = functions(root)
-    known = {name for name, (declaration, _) in apidoc.declared(root).items() if declaration.kind == "function"}
+    known = {name for name, (declaration, _) in apidoc.declared(root).items()
+             if declaration.kind == "function"}
     for name in sorted(known ^ declared.keys()):
         violations.append(f"{name}: its declaration is not understood")
     rows = {}
@@ -90,13 +96,16 @@ def check(root):
     used = set()
     for function, (header, parameters) in sorted(declared.items()):
         for parameter, kind in parameters:
-            fitting = [number for number, _, match in exceptions if excuses(match, function, parameter, kind)]
+            fitting = [number for number, _, match in exceptions
+                       if excuses(match, function, parameter, kind)]
             if rows.pop((function, parameter), None) is None and not fitting:
-                violations.append(f"{header}: {function}: nothing passes NULL for `{parameter}`: add a row to tests/unit/test_null_*.c")
+                violations.append(f"{header}: {function}: nothing passes NULL for `{parameter}`: "
+                                  "add a row to tests/unit/test_null_*.c")
             used.update(fitting)
     for (function, parameter), path in sorted(rows.items()):
         violations.append(f"{path}: {function} has no pointer `{parameter}`")
-    violations += [f"{EXCEPTIONS}:{number}: {what} excuses nothing" for number, what, _ in exceptions if number not in used]
+    violations += [f"{EXCEPTIONS}:{number}: {what} excuses nothing"
+                   for number, what, _ in exceptions if number not in used]
     return violations
 
 

@@ -1,7 +1,7 @@
 /* Rules by address: a middleware that lets some clients pass and answers 403 to the others.
  *
  *     uvhttp_address_rules_config_t config = {
- *         UVHTTP_ADDRESS_RULES({"10.1.0.0/16", false}, {"10.0.0.0/8", true}, {"2001:db8::/32", true})};
+ *         UVHTTP_ADDRESS_RULES({"10.1.0.0/16", false}, {"10.0.0.0/8", true}, {"unix", true})};
  *     uvhttp_address_rules_t *office;
  *     int err = uvhttp_address_rules_new(&office, &config, NULL, 0);
  *     if (err == 0) err = uvhttp_router_use(admin, uvhttp_address_rules_handle_request, office);
@@ -31,8 +31,8 @@ typedef struct uvhttp_address_rule {
 
 /* The rules, and what holds for everybody else. */
 typedef struct uvhttp_address_rules_config {
-    /* In order; read during the call only. Set both by UVHTTP_ADDRESS_RULES; one without the other is
-     * refused. */
+    /* In order; read during the call only. Set both by UVHTTP_ADDRESS_RULES; one without the other
+     * is refused. */
     const uvhttp_address_rule_t *rules;
     size_t rule_count; /* 0 to 1,000,000 */
     /* A client that no rule holds may pass. A client without an address (uvhttp_request_client_address gives "") passes only when this is set, too. */
@@ -41,7 +41,8 @@ typedef struct uvhttp_address_rules_config {
 } uvhttp_address_rules_config_t;
 
 #ifndef __cplusplus
-/* Sets `rules` and `rule_count` (C only): UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix", true}). */
+/* Sets `rules` and `rule_count` (C only): UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix",
+ * true}). */
 #define UVHTTP_ADDRESS_RULES(...) UVHTTP_ARRAY_MEMBERS(rules, rule_count, uvhttp_address_rule_t, __VA_ARGS__)
 #endif
 

@@ -7,7 +7,8 @@
  *     }
  *     ...
  *     uvhttp_auth_t *auth;
- *     int err = uvhttp_auth_new(&auth, &(uvhttp_auth_config_t){.realm = "staff", .check_basic = check}, NULL, 0);
+ *     uvhttp_auth_config_t config = {.realm = "staff", .check_basic = check};
+ *     int err = uvhttp_auth_new(&auth, &config, NULL, 0);
  *     if (err == 0) err = uvhttp_router_use(group, uvhttp_auth_handle_request, auth);
  *
  * Both schemes send secrets as they are, so they need TLS in front, or a network that nobody else can read. Browsers send no credentials with
@@ -69,13 +70,14 @@ typedef struct uvhttp_auth_config {
 } uvhttp_auth_config_t;
 
 #ifndef __cplusplus
-/* Sets `users` and `user_count` (C only): UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"}). */
+/* Sets `users` and `user_count` (C only): UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"}).
+ * */
 #define UVHTTP_AUTH_USERS(...) UVHTTP_ARRAY_MEMBERS(users, user_count, uvhttp_auth_user_t, __VA_ARGS__)
 #endif
 
 /* 0, or with `*auth` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL), UVHTTP_EINVAL (no config; with a message: users without their count, or the
- * reverse), UVHTTP_ENOMEM. Any thread. */
+ * (`message` may be NULL), UVHTTP_EINVAL (no config; with a message: users without their count, or
+ * the reverse), UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message,
                                   size_t size);
 

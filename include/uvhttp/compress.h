@@ -54,7 +54,8 @@ typedef struct uvhttp_compress_config {
 } uvhttp_compress_config_t;
 
 /* 0, or with `*compress` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL), UVHTTP_ENOTSUP, UVHTTP_ENOMEM. `config` NULL: all defaults. Any thread. */
+ * (`message` may be NULL), UVHTTP_ENOTSUP, UVHTTP_ENOMEM. `config` NULL: all defaults. Any thread.
+ * */
 UVHTTP_EXPORT int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_config_t *config,
                                       char *message, size_t size);
 

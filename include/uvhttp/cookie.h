@@ -71,13 +71,15 @@ UVHTTP_EXPORT const char *uvhttp_cookie_error_name(uvhttp_cookie_error_t error);
 UVHTTP_EXPORT const char *uvhttp_cookie_error_text(uvhttp_cookie_error_t error); /* a sentence; never NULL */
 
 /* Writes the value of a Set-Cookie field and a NUL to `out`, which has `size` bytes. `*length` is the length of the text without the NUL, with FULL
- * too: call with NULL and 0 to learn it. With any other error it is 0. Nothing is written but with UVHTTP_COOKIE_OK.
- * `cookie` NULL is NAME, `out` NULL is FULL whatever `size` is, `length` may be NULL. */
+ * too: call with NULL and 0 to learn it. With any other error it is 0. Nothing is written but with
+ * UVHTTP_COOKIE_OK. `cookie` NULL is NAME, `out` NULL is FULL whatever `size` is, `length` may be
+ * NULL. */
 UVHTTP_EXPORT uvhttp_cookie_error_t uvhttp_cookie_write(const uvhttp_cookie_t *cookie, char *out, size_t size,
                                                         size_t *length);
 
 /* The value of the first cookie with that name in the value of a Cookie field, as it came (quotes included); case matters. Base NULL when there is
- * none, or no name. Of several with one name the browser sends that with the longest path first (RFC 6265 section 5.4). */
+ * none, or no name. Of several with one name the browser sends that with the longest path first
+ * (RFC 6265 section 5.4). */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_cookie_find(uvhttp_slice_t cookies, const char *name);
 
 #ifdef __cplusplus

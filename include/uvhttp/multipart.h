@@ -27,7 +27,8 @@
  * A file name is what a client says: never use it as a path, nor its end as a proof of what the file is.
  *
  * Strict: lines end with CR LF, fields are not folded, each part has one Content-Disposition "form-data" with one name, and there is a closing
- * delimiter. Any thread, one at a time. A parser that is NULL gives false or BAD, an out parameter that is NULL is not told. */
+ * delimiter. Any thread, one at a time. A parser that is NULL gives false or BAD, an out parameter
+ * that is NULL is not told. */
 #ifndef UVHTTP_MULTIPART_H
 #define UVHTTP_MULTIPART_H
 

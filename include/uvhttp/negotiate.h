@@ -8,8 +8,8 @@
  *
  * In all functions the field's value has base NULL when the request has no such field; several lines of one field are to be joined by ", ". An
  * element that is malformed is skipped, one with q=0 refuses. Among offers that suit the client equally well, the one that stands
- * first wins. An offer that is NULL is never accepted. Time is proportional to the field's length times what is offered. An answer that depends on a field says so in Vary.
- * Any thread. */
+ * first wins. An offer that is NULL is never accepted. Time is proportional to the field's length
+ * times what is offered. An answer that depends on a field says so in Vary. Any thread. */
 #ifndef UVHTTP_NEGOTIATE_H
 #define UVHTTP_NEGOTIATE_H
 

@@ -12,9 +12,10 @@
  * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status code, text and RFC section.
  * All functions are pure: any thread, no hidden state. Offsets are from the first byte handed in.
  *
- * NULL: for `limits` it means the defaults; an out parameter that is NULL is not told. Where something is required
- * (an object, bytes that are to be read, memory to write to) it is refused: BAD or a reason with UVHTTP_REASON_ARGUMENT, false,
- * -1, 0 or NULL; a function without a result does nothing. */
+ * NULL: for `limits` it means the defaults; an out parameter that is NULL is not told. Where
+ * something is required (an object, bytes that are to be read, memory to write to) it is refused:
+ * BAD or a reason with UVHTTP_REASON_ARGUMENT, false, -1, 0 or NULL; a function without a result
+ * does nothing. */
 #ifndef UVHTTP_PARSER_H
 #define UVHTTP_PARSER_H
 
@@ -164,8 +165,9 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *he
  * and offsets are those of the same bytes in one buffer.
  *
  * A head that lies in the first piece that is not empty is parsed where it is: head->base is that piece. Only one that goes across a seam is
- * copied, each byte once and none behind its empty line, to `gather`, which has room for limits->max_size bytes (with `limits` NULL:
- * UVHTTP_HEAD_DEFAULT_SIZE) and stays the caller's; head->base is then `gather`. Either way head->size bytes of the pieces are used up.
+ * copied, each byte once and none behind its empty line, to `gather`, which has room for
+ * limits->max_size bytes (with `limits` NULL: UVHTTP_HEAD_DEFAULT_SIZE) and stays the caller's;
+ * head->base is then `gather`. Either way head->size bytes of the pieces are used up.
  *
  * On MORE call again with the same bytes (cut and placed as you like) and more behind them, the same `head`, and the same `gather` with its
  * contents. The first head->gathered bytes are not read from the pieces again; only their number counts. */

@@ -49,7 +49,10 @@ typedef struct uvhttp_passwords_config {
 #define UVHTTP_HASHED_USERS(...) UVHTTP_ARRAY_MEMBERS(users, user_count, uvhttp_hashed_user_t, __VA_ARGS__)
 #endif
 
-/* 0, or with `*passwords` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names what is wrong, but no hash (`message` may be NULL), UVHTTP_EINVAL (no config; with a message: users without their count, or the reverse), UVHTTP_ENOTSUP (left out of this build), UVHTTP_ENOMEM. Reads the file, so not on the loop of a running server. */
+/* 0, or with `*passwords` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size`
+ * bytes that names what is wrong, but no hash (`message` may be NULL), UVHTTP_EINVAL (no config;
+ * with a message: users without their count, or the reverse), UVHTTP_ENOTSUP (left out of this
+ * build), UVHTTP_ENOMEM. Reads the file, so not on the loop of a running server. */
 UVHTTP_EXPORT int uvhttp_passwords_new(uvhttp_passwords_t **passwords,
                                        const uvhttp_passwords_config_t *config, char *message, size_t size);
 

@@ -55,7 +55,8 @@ typedef struct uvhttp_rate_limit_config {
 } uvhttp_rate_limit_config_t;
 
 /* 0 and the limit in `*limit`, or with `*limit` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field, value
- * and range (`message` may be NULL); UVHTTP_EINVAL (no config); UVHTTP_ENOMEM; the system's when it has no random number to give. Any thread. */
+ * and range (`message` may be NULL); UVHTTP_EINVAL (no config); UVHTTP_ENOMEM; the system's when it
+ * has no random number to give. Any thread. */
 UVHTTP_EXPORT int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_config_t *config,
                                         char *message, size_t size);
 

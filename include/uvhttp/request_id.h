@@ -30,7 +30,8 @@ typedef struct uvhttp_request_ids_config {
 } uvhttp_request_ids_config_t;
 
 /* `config` NULL: the defaults. 0, or with `*ids` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field and value
- * (`message` may be NULL), UVHTTP_ENOMEM, or libuv's code when the system has no random numbers. Any thread. */
+ * (`message` may be NULL), UVHTTP_ENOMEM, or libuv's code when the system has no random numbers.
+ * Any thread. */
 UVHTTP_EXPORT int uvhttp_request_ids_new(uvhttp_request_ids_t **ids,
                                          const uvhttp_request_ids_config_t *config, char *message,
                                          size_t size);

@@ -1,8 +1,8 @@
 /* A ring buffer over memory of the caller: what arrives is written behind, what is used up is consumed in front, nothing is moved.
  *
  * Part of uvhttp_parser. Its two halves go to readv and writev as they are (an uvhttp_slice_t and an uvhttp_span_t have the layout of struct
- * iovec), and to uvhttp_request_head_parse_pieces. Plain value, no allocation; one thread at a time. Without ring, pieces or data (NULL) the
- * functions do nothing and return 0. */
+ * iovec), and to uvhttp_request_head_parse_pieces. Plain value, no allocation; one thread at a
+ * time. Without ring, pieces or data (NULL) the functions do nothing and return 0. */
 #ifndef UVHTTP_RING_H
 #define UVHTTP_RING_H
 
@@ -26,9 +26,8 @@ typedef struct uvhttp_ring {
     size_t length;   /* bytes that are held */
 } uvhttp_ring_t;
 
-/* An empty ring over `memory`, which stays the caller's and lives as long as the ring; NULL gives a ring
- * without memory. Also drops all that a ring
- * held. */
+/* An empty ring over `memory`, which stays the caller's and lives as long as the ring; NULL gives a
+ * ring without memory. Also drops all that a ring held. */
 UVHTTP_EXPORT void uvhttp_ring_init(uvhttp_ring_t *ring, char *memory, size_t capacity);
 
 /* The bytes that are held, in order, as at most two pieces: the second begins at the memory's beginning. Returns how many are not empty (0 to

@@ -89,10 +89,10 @@ typedef struct uvhttp_route {
 #ifndef __cplusplus
 /* Sets `middleware` and `middleware_count` of a route, in the order of the list (C only):
  *
- *     uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
- *                                                 .pattern = "/staff",
- *                                                 .handler = staff,
- *                                                 UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})});
+ *     uvhttp_route_t route = {.method = "GET",
+ *                             .pattern = "/staff",
+ *                             .handler = staff,
+ *                             UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})};
  */
 #define UVHTTP_MIDDLEWARE(...) \
     UVHTTP_ARRAY_MEMBERS(middleware, middleware_count, uvhttp_middleware_t, __VA_ARGS__)

@@ -82,11 +82,11 @@ UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new(struct uv_loop_s *loop);
 UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_config_t *config);
 
 /* Stops at once what still runs, and frees the server. With a loop of its own everything is gone on
- * return; with the caller's loop the memory goes when the loop has run the last close callback, so go
- * on running it. Cancels the callback of uvhttp_server_on_stopped: it does not run after this call,
- * also when the server was stopped before, so a callback that frees the server frees it once. A
- * further call before the loop has run that last close callback does nothing; after it `server` is
- * invalid. NULL is fine. Not from inside a handler or another callback of an exchange. */
+ * return; with the caller's loop the memory goes when the loop has run the last close callback, so
+ * go on running it. Cancels the callback of uvhttp_server_on_stopped: it does not run after this
+ * call, also when the server was stopped before, so a callback that frees the server frees it once.
+ * A further call before the loop has run that last close callback does nothing; after it `server`
+ * is invalid. NULL is fine. Not from inside a handler or another callback of an exchange. */
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
 
 /* The server's router, for uvhttp_router_add. Borrowed. */

@@ -1,7 +1,7 @@
 /* Signed cookies: a client can read what is in them, and cannot change it, use it under another name, or after its time.
  *
  *     uvhttp_cookie_signer_config_t config = {UVHTTP_SIGNING_KEYS({secret, 32})};
- *     uvhttp_cookie_signer_t *signer;         `secret` has 32 random bytes that only your servers know
+ *     uvhttp_cookie_signer_t *signer;      `secret`: 32 random bytes that only your servers know
  *     char message[256];
  *     int err = uvhttp_cookie_signer_new(&signer, &config, message, sizeof message);
  *
@@ -30,8 +30,8 @@ typedef struct uvhttp_cookie_signer uvhttp_cookie_signer_t;
 
 /* What uvhttp_cookie_signer_new is told. */
 typedef struct uvhttp_cookie_signer_config {
-    /* 32 to 1,024 bytes each, from a source of random numbers; copied. Set both by UVHTTP_SIGNING_KEYS; one
-     * without the other is refused. */
+    /* 32 to 1,024 bytes each, from a source of random numbers; copied. Set both by
+     * UVHTTP_SIGNING_KEYS; one without the other is refused. */
     const uvhttp_slice_t *keys;
     size_t key_count;                    /* 1 to 16 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the signer. */
@@ -43,7 +43,8 @@ typedef struct uvhttp_cookie_signer_config {
 #endif
 
 /* 0 and the signer in `*signer`, or with `*signer` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes that names field, value
- * and range, never a key (`message` may be NULL); UVHTTP_EINVAL (no config or keys); UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */
+ * and range, never a key (`message` may be NULL); UVHTTP_EINVAL (no config or keys);
+ * UVHTTP_ENOTSUP; UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
                                            const uvhttp_cookie_signer_config_t *config, char *message,
                                            size_t size);

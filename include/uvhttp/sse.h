@@ -21,7 +21,8 @@ typedef struct uvhttp_sse_event {
 } uvhttp_sse_event_t;
 
 /* The number of bytes of the event with the empty line that ends it. They are written to `out` when `size` is as much or more, else nothing is:
- * call with NULL to learn the size. Nothing is terminated by NUL. -1 when id or event hold what they must not, or there is no event.
+ * call with NULL to learn the size. Nothing is terminated by NUL. -1 when id or event hold what
+ * they must not, or there is no event.
  *
  * An event without data reaches no listener, but its id and retry count. */
 UVHTTP_EXPORT ptrdiff_t uvhttp_sse_encode(const uvhttp_sse_event_t *event, char *out, size_t size);

@@ -93,8 +93,8 @@ typedef struct uvhttp_static_config {
     bool watch;
 
     /* Types and fields by name; copied, and worked out once for each file when it is read. */
-    /* "extension=type", as "md=text/markdown"; the longest that fits goes before the usual types. Set both by
-     * UVHTTP_STATIC_TYPES; one without the other is refused, as it is of `rules`. */
+    /* "extension=type", as "md=text/markdown"; the longest that fits goes before the usual types.
+     * Set both by UVHTTP_STATIC_TYPES; one without the other is refused, as it is of `rules`. */
     const char *const *types;
     size_t type_count; /* at most 1,000 */
     const char
@@ -146,12 +146,16 @@ typedef struct uvhttp_static_config {
 
 #ifndef __cplusplus
 /* Set `types` and `type_count`, `rules` and `rule_count` (C only):
- *     UVHTTP_STATIC_TYPES("md=text/markdown"), UVHTTP_STATIC_RULES({"*.css", "Cache-Control", "max-age=60"}) */
+ *     UVHTTP_STATIC_TYPES("md=text/markdown")
+ *     UVHTTP_STATIC_RULES({"*.css", "Cache-Control", "max-age=60"}) */
 #define UVHTTP_STATIC_TYPES(...) UVHTTP_ARRAY_MEMBERS(types, type_count, char const *, __VA_ARGS__)
 #define UVHTTP_STATIC_RULES(...) UVHTTP_ARRAY_MEMBERS(rules, rule_count, uvhttp_static_rule_t, __VA_ARGS__)
 #endif
 
-/* Looks at the options of a config, but at no file: 0, or UVHTTP_ECONFIG with a NUL-terminated message of at most `size` bytes that names the field and the value (`message` may be NULL), UVHTTP_EINVAL (no config; with a message: types or rules without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
+/* Looks at the options of a config, but at no file: 0, or UVHTTP_ECONFIG with a NUL-terminated
+ * message of at most `size` bytes that names the field and the value (`message` may be NULL),
+ * UVHTTP_EINVAL (no config; with a message: types or rules without their count, or the reverse),
+ * UVHTTP_ENOMEM. Any thread. */
 UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
 /* Opens a root. 0 and the context in `*context`, or: UVHTTP_EINVAL (no root), UVHTTP_ECONFIG (uvhttp_static_check says why), UVHTTP_ENOMEM, libuv's (UV_ENOENT, UV_ENOTDIR,
@@ -222,8 +226,9 @@ typedef struct uvhttp_static_prewarmed {
 /* What uvhttp_static_prewarm_folder is told; NULL and zeros stand for all that fits. Read in the call only. */
 typedef struct uvhttp_static_prewarm_options {
     const char *folder; /* below the root, as in a URL ("/assets/"); NULL: the root */
-    /* A file is loaded if one of them fits its path below the root: see docs/static-files.md, "Patterns". NULL
-     * with 0: all files. Set both by UVHTTP_PREWARM_PATTERNS; one without the other is refused. */
+    /* A file is loaded if one of them fits its path below the root: see docs/static-files.md,
+     * "Patterns". NULL with 0: all files. Set both by UVHTTP_PREWARM_PATTERNS; one without the
+     * other is refused. */
     const char *const *patterns;
     size_t pattern_count;
     size_t most_bytes;   /* kept in memory; 0, or more than cache_memory: cache_memory */
@@ -239,8 +244,9 @@ typedef struct uvhttp_static_prewarm_options {
 #endif
 
 /* Loads the files of a folder and of those in it, those of a folder before those of the ones below it; an index file as the folder's own. Links to folders are not
- * followed. `options` may be NULL, and so may `found`. 0 (whatever was left out: `found` tells), or UVHTTP_EINVAL (a malformed pattern, patterns without their count or the reverse), UVHTTP_ENOMEM, libuv's code when
- * the folder cannot be read. Before the server runs. */
+ * followed. `options` may be NULL, and so may `found`. 0 (whatever was left out: `found` tells), or
+ * UVHTTP_EINVAL (a malformed pattern, patterns without their count or the reverse), UVHTTP_ENOMEM,
+ * libuv's code when the folder cannot be read. Before the server runs. */
 UVHTTP_EXPORT int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
                                                const uvhttp_static_prewarm_options_t *options,
                                                uvhttp_static_prewarmed_t *found);
@@ -268,7 +274,9 @@ typedef struct uvhttp_static_stats {
 UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats);
 
 /* Opens a root and serves it below `prefix` ("/", "/assets/"), owned by the server: uvhttp_static_open, a "prefix*" route for
- * GET (with `uploads` for PUT and POST, too), and uvhttp_server_own in one call. Errors as those; what is wrong with the config is logged. With a `file` the prefix may be the path that it is for ("/favicon.ico"). */
+ * GET (with `uploads` for PUT and POST, too), and uvhttp_server_own in one call. Errors as those;
+ * what is wrong with the config is logged. With a `file` the prefix may be the path that it is for
+ * ("/favicon.ico"). */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_config_t *config);
 

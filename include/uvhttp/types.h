@@ -30,10 +30,11 @@ typedef struct uvhttp_slice {
 #define UVHTTP_SLICE_ARGS(slice) (int)(slice).length, (slice).base
 
 #ifndef __cplusplus
-/* For a designated initializer: an array and its count, which then cannot differ. The macros for users
- * are made of it: UVHTTP_MIDDLEWARE, UVHTTP_ADDRESS_RULES, UVHTTP_AUTH_USERS, ... The array is a
- * compound literal: it lives as long as the block around it, or, outside of functions, for ever; so it
- * cannot initialize a static variable of a function. C only: the wrapper for C++ takes lists. */
+/* For a designated initializer: an array and its count, which then cannot differ. The macros for
+ * users are made of it: UVHTTP_MIDDLEWARE, UVHTTP_ADDRESS_RULES, UVHTTP_AUTH_USERS, ... The array
+ * is a compound literal: it lives as long as the block around it, or, outside of functions, for
+ * ever; so it cannot initialize a static variable of a function. C only: the wrapper for C++ takes
+ * lists. */
 #define UVHTTP_ARRAY_MEMBERS(array, count, type, ...) \
     .array = (type const[]){__VA_ARGS__}, .count = sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
 #endif

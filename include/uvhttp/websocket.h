@@ -150,8 +150,9 @@ typedef struct uvhttp_websocket_options {
 
 /* ---- Endpoints ---- */
 
-/* Looks at options: 0, or with a NUL-terminated message of at most `size` bytes that names option, value and what is allowed (`message` may be NULL) UVHTTP_ECONFIG, or
- * UVHTTP_EINVAL (no options, both or neither of message and piece, both memory and shares_memory_with). Any thread. */
+/* Looks at options: 0, or with a NUL-terminated message of at most `size` bytes that names option,
+ * value and what is allowed (`message` may be NULL) UVHTTP_ECONFIG, or UVHTTP_EINVAL (no options,
+ * both or neither of message and piece, both memory and shares_memory_with). Any thread. */
 UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
                                          size_t size);
 

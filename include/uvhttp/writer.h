@@ -46,8 +46,8 @@ typedef struct uvhttp_writer {
 UVHTTP_EXPORT void uvhttp_writer_init(uvhttp_writer_t *writer, char *memory, size_t capacity);
 
 /* All of these: true when it was written; false, with nothing written and writer->error set, when it was not or an earlier one had failed.
- * What is given is copied. Strings end with NUL; one that is NULL is INVALID unless it says so, a writer that is NULL gives
- * false. Methods and names have at most 65,535 bytes. */
+ * What is given is copied. Strings end with NUL; one that is NULL is INVALID unless it says so, a
+ * writer that is NULL gives false. Methods and names have at most 65,535 bytes. */
 
 /* "GET /path HTTP/1.1": `method` is a token, `target` holds visible ASCII without '#' (RFC 9112 section 3). */
 UVHTTP_EXPORT bool uvhttp_writer_request_line(uvhttp_writer_t *writer, const char *method,

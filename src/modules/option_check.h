@@ -14,10 +14,12 @@ struct uvh_option_range {
     const char *unit;
 };
 
-/* An array and its count, both set or neither. 0, or UVHTTP_EINVAL and a message that names them. */
+/* An array and its count, both set or neither. 0, or UVHTTP_EINVAL and a message that names them.
+ * */
 int uvh_option_check_array(const char *name, const void *array, size_t count, char *message, size_t size);
 
-/* 0, or UVHTTP_ECONFIG and a message about the first that is out of its range. `message` may be NULL. */
+/* 0, or UVHTTP_ECONFIG and a message about the first that is out of its range. `message` may be
+ * NULL. */
 int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message, size_t size);
 
 #endif

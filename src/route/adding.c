@@ -168,7 +168,8 @@ static int check_route(const uvhttp_route_t *given)
     return timeouts_fit(given) ? 0 : UVHTTP_EINVAL;
 }
 
-/* A pointer without its count would leave out the middleware, an authentication perhaps, silently. */
+/* A pointer without its count would leave out the middleware, an authentication perhaps, silently.
+ * */
 static int check_middleware(const struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     char why[REASON_SIZE] = "";

@@ -310,16 +310,20 @@ def null_project(project, rows='NULL_ROW(uvhttp_parse, text, uvhttp_parse(NULL) 
 
 
 @pytest.mark.parametrize("declaration, words", [
-    ("UVHTTP_EXPORT int uvhttp_new(int *out, int size);", ["uvhttp_new: nothing passes NULL for `out`"]),
+    ("UVHTTP_EXPORT int uvhttp_new(int *out, int size);",
+     ["uvhttp_new: nothing passes NULL for `out`"]),
     ("UVHTTP_EXPORT void uvhttp_each(int number,\n    int (*each)(int *a, int b), void *arg);",
      ["uvhttp_each: nothing passes NULL for `each`", "uvhttp_each: nothing passes NULL for `arg`"]),
-    ("UVHTTP_EXPORT void uvhttp_on(uvhttp_done_cb done);", ["uvhttp_on: nothing passes NULL for `done`"]),
-    ("UVHTTP_EXPORT int uvhttp_two(int pieces[2]);", ["uvhttp_two: nothing passes NULL for `pieces`"]),
-    ("UVHTTP_EXPORT int *uvhttp_plain(int a, size_t b);\nUVHTTP_EXPORT int uvhttp_make(char **out);",
+    ("UVHTTP_EXPORT void uvhttp_on(uvhttp_done_cb done);",
+     ["uvhttp_on: nothing passes NULL for `done`"]),
+    ("UVHTTP_EXPORT int uvhttp_two(int pieces[2]);",
+     ["uvhttp_two: nothing passes NULL for `pieces`"]),
+    ("UVHTTP_EXPORT int *uvhttp_no(int a, size_t b);\nUVHTTP_EXPORT int uvhttp_make(char **out);",
      ["uvhttp_make: nothing passes NULL for `out`"]),
 ])
 def test_null_must_be_tried_for_each_pointer(project, declaration, words):
-    header = SOUND["include/uvhttp/types.h"].replace("#endif", f"typedef void (*uvhttp_done_cb)(void *arg);\n{declaration}\n\n#endif")
+    added = f"typedef void (*uvhttp_done_cb)(void *arg);\n{declaration}\n\n#endif"
+    header = SOUND["include/uvhttp/types.h"].replace("#endif", added)
     assert_refused(null_project(project), "null", "include/uvhttp/types.h", header, *words)
 
 
@@ -331,11 +335,12 @@ def test_null_takes_an_exception_with_a_reason(project):
 
 
 def test_null_takes_an_exception_for_a_type(project):
-    header = SOUND["include/uvhttp/types.h"].replace("#endif", """typedef struct uvhttp_x uvhttp_x_t;
+    added = """typedef struct uvhttp_x uvhttp_x_t;
 UVHTTP_EXPORT int uvhttp_ask(const uvhttp_x_t *x);
 UVHTTP_EXPORT int uvhttp_make(uvhttp_x_t **x);
 
-#endif""")
+#endif"""
+    header = SOUND["include/uvhttp/types.h"].replace("#endif", added)
     null_project(project)
     write(project, "include/uvhttp/types.h", header)
     write(project, "tools/null_exceptions.txt", "type:uvhttp_x_t -- handed to callbacks\n")
@@ -354,7 +359,8 @@ def test_null_refuses_an_exception_without_reason_or_use(project, line, words):
 
 def test_null_refuses_a_row_for_what_is_not_there(project):
     rows = "NULL_ROW(uvhttp_parse, text, true);\nNULL_CALL(uvhttp_gone, text, uvhttp_gone(NULL));\n"
-    assert_refused(null_project(project), "null", "tests/unit/test_null_parser.c", rows, "uvhttp_gone has no pointer `text`")
+    assert_refused(null_project(project), "null", "tests/unit/test_null_parser.c", rows,
+                   "uvhttp_gone has no pointer `text`")
 
 
 def build_libraries(project, extra=""):

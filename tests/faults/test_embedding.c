@@ -603,7 +603,8 @@ static void free_counts(void *arg)
     ++*(int *)arg;
 }
 
-/* A server with one connection, freed `frees` times, after `stops` stops, before the loop runs on. */
+/* A server with one connection, freed `frees` times, after `stops` stops, before the loop runs on.
+ * */
 static void free_before_stopped(int stops, int frees)
 {
     int freed = 0;

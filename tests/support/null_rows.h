@@ -1,8 +1,9 @@
-/* Rows of the tests that pass NULL for each pointer parameter of the public functions: what a call gives, and that it does not crash.
- * tools/check_null.py compares the rows with the headers.
+/* Rows of the tests that pass NULL for each pointer parameter of the public functions: what a call
+ * gives, and that it does not crash. tools/check_null.py compares the rows with the headers.
  *
- * A call that crashes is reported with its function and parameter, and the rows after it still run, so one run shows all of them. Locks
- * and memory of such a call are lost. Use: null_rows_begin, rows, null_rows_end. */
+ * A call that crashes is reported with its function and parameter, and the rows after it still run,
+ * so one run shows all of them. Locks and memory of such a call are lost. Use: null_rows_begin,
+ * rows, null_rows_end. */
 #ifndef UVH_SUPPORT_NULL_ROWS_H
 #define UVH_SUPPORT_NULL_ROWS_H
 
@@ -18,7 +19,8 @@ void null_rows_leave(bool held);
 /* Restores what was there, and fails the test when a row has failed. */
 void null_rows_end(void);
 
-/* `expected` is an expression with a call of `function` whose `parameter` is NULL; true when it gave what the header says. */
+/* `expected` is an expression with a call of `function` whose `parameter` is NULL; true when it
+ * gave what the header says. */
 #define NULL_ROW(function, parameter, expected)     \
     do {                                            \
         if (sigsetjmp(null_rows_jump, 1) == 0) {    \

@@ -1,5 +1,6 @@
-/* NULL for each pointer parameter of what handlers call, each time with a request and a response that are there: those two must not be
- * NULL themselves. What is refused leaves the response open, so that one handler can try it all; what is sent has a request of its own. */
+/* NULL for each pointer parameter of what handlers call, each time with a request and a response
+ * that are there: those two must not be NULL themselves. What is refused leaves the response open,
+ * so that one handler can try it all; what is sent has a request of its own. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

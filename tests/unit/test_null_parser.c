@@ -1,5 +1,6 @@
-/* NULL for each pointer parameter of the functions of uvhttp_parser: parser.h, ring.h, writer.h, multipart.h, cookie.h, negotiate.h, sse.h
- * and secret.h. A required argument that is NULL is refused, an optional one takes its default. */
+/* NULL for each pointer parameter of the functions of uvhttp_parser: parser.h, ring.h, writer.h,
+ * multipart.h, cookie.h, negotiate.h, sse.h and secret.h. A required argument that is NULL is
+ * refused, an optional one takes its default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

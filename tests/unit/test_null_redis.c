@@ -1,4 +1,5 @@
-/* NULL for each pointer parameter of uvhttp_redis. No broker is asked: the loop does not run before the server is freed. */
+/* NULL for each pointer parameter of uvhttp_redis. No broker is asked: the loop does not run before
+ * the server is freed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* NULL for each pointer parameter of what a program calls outside of exchanges: configuration, server, router, static files, logs, and
- * the functions that make and free the objects of modules. A required argument that is NULL is refused, an optional one takes its
- * default; an object that is NULL because it could not be made gives UVHTTP_ENOMEM. */
+/* NULL for each pointer parameter of what a program calls outside of exchanges: configuration,
+ * server, router, static files, logs, and the functions that make and free the objects of modules.
+ * A required argument that is NULL is refused, an optional one takes its default; an object that is
+ * NULL because it could not be made gives UVHTTP_ENOMEM. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

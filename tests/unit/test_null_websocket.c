@@ -1,4 +1,5 @@
-/* NULL for each pointer parameter of WebSocket, topics and streams, with a connection that is open: that must not be NULL itself. */
+/* NULL for each pointer parameter of WebSocket, topics and streams, with a connection that is open:
+ * that must not be NULL itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
