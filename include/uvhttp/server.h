@@ -156,8 +156,7 @@ UVHTTP_EXPORT void uvhttp_server_stop(uvhttp_server_t *server);
 UVHTTP_EXPORT int uvhttp_server_stop_on_signals(uvhttp_server_t *server);
 
 /* The loop of the first worker, the server's own or the caller's (uvhttp_request_loop is that of a request): for timers and other libuv handles beside it. Close those before the server
- * is freed when the loop is its own: with one that is open then, a line in the log says that the server's memory stays. On that one's descriptors (uv_backend_fd) uv_run alone may wait
- * with epoll_wait: sockets are told of there only once (docs/embedding.md). */
+ * is freed when the loop is its own: with one that is open then, a line in the log says that the server's memory stays. */
 UVHTTP_EXPORT struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server);
 
 /* Has `stopping` called once, on the first worker's thread, when the server begins to stop: before streams are told and

@@ -96,11 +96,11 @@ UVHTTP_EXPORT void uvhttp_stream_close(uvhttp_stream_t *stream);
  * follows. Whoever ends or closes the stream before is told `closed` only. Until then a stream is like one that is closed: writing and setting a
  * timer give UVHTTP_EGONE. Afterwards it is like any other, "the client" being the other side.
  *
- * On the thread of the server's first worker. The server need not listen: the first call does what uvhttp_server_listen does besides, and routes are frozen. Without
+ * On the thread of a worker, which the stream stays with; any other thread is the first worker's. The server need not listen: the first call does what uvhttp_server_listen does besides, and routes are frozen. Without
  * anything that listens uvhttp_server_run returns when the last of these streams is over, and may be called again; a caller's loop likewise has
  * nothing to run for. They do not count as connections, neither for the statistics, but for their bytes and timeouts, nor for max_connections.
  *
- * Errors, with `*stream` NULL and no callback: UVHTTP_EINVAL (no host, no such port, too long a time, a callback is missing, the thread of another worker than the first: uvhttp_server_post leads there), UVHTTP_ECONFIG, UVHTTP_ESTOPPED,
+ * Errors, with `*stream` NULL and no callback: UVHTTP_EINVAL (no host, no such port, too long a time, a callback is missing), UVHTTP_ECONFIG, UVHTTP_ESTOPPED,
  * UVHTTP_ENOMEM, libuv's. */
 typedef void (*uvhttp_stream_connected_cb)(uvhttp_stream_t *stream, int status, void *arg);
 UVHTTP_EXPORT int uvhttp_stream_connect(uvhttp_server_t *server, const char *host, int port,

@@ -4,7 +4,7 @@
  *   chunk     = 1*HEXDIG [ chunk-ext ] CRLF data CRLF
  *   chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
  *
- * Called by server/conn_rx.c for every received piece of such a body, and by users of the parser alone. */
+ * Called by h1/receive.c and h1/body.c for every received piece of such a body, and by users of the parser alone. */
 #include <uvhttp/parser.h>
 
 #include <string.h>

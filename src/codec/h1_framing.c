@@ -2,7 +2,7 @@
  * rule, the section beside it.
  *
  * Guarantees that a request either has one unambiguous length or is refused: whatever two implementations
- * could read differently (request smuggling) is an error here. Called by server/conn_rx.c for every
+ * could read differently (request smuggling) is an error here. Called by h1/receive.c and h1/body.c for every
  * request, and by users of the parser alone. */
 #include <uvhttp/parser.h>
 

@@ -1,6 +1,6 @@
 /* Message heads (RFC 9112 sections 2 to 5): the way to the back end that does the work, and what is asked of a parsed head.
  *
- * The parsing itself is in h1_parser.h, compiled once per instruction set, and in h1_judge.c. Called by server/conn_rx.c and by users of the
+ * The parsing itself is in h1_parser.h, compiled once per instruction set, and in h1_judge.c. Called by h1/receive.c and h1/body.c and by users of the
  * parser alone. */
 #include <uvhttp/parser.h>
 

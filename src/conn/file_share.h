@@ -2,7 +2,7 @@
  *
  * A small request that comes while large files are sent waits for one slice of each of them, so slices are short then. They cost: every slice is a wake-up of both ends, and
  * a byte of a large file in short slices takes half as much CPU time again (docs/performance.md). So where all requests are for large files, slices are long. One for each
- * worker; time and the number of answers are arguments. Called by conn_tx.c. */
+ * worker; time is an argument. Called by output.c and h1/. */
 #ifndef UVH_CONN_FILE_SHARE_H
 #define UVH_CONN_FILE_SHARE_H
 

@@ -222,7 +222,7 @@ int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size)
 {
     if (is_ended(stream))
         return UVHTTP_EGONE;
-    if (size > most_bytes)
+    if (size > most_bytes || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
     return size == 0 ? 0 : write_bytes(stream, &(uvhttp_slice_t){data, size}, 1, size);
 }
@@ -232,10 +232,10 @@ int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *are
     size_t size = 0;
     if (is_ended(stream))
         return UVHTTP_EGONE;
-    if (count > UVHTTP_STREAM_MAX_AREAS)
+    if (count > UVHTTP_STREAM_MAX_AREAS || (areas == NULL && count > 0))
         return UVHTTP_EINVAL;
     for (size_t i = 0; i < count; i++) {
-        if (areas[i].length > most_bytes - size)
+        if (areas[i].length > most_bytes - size || (areas[i].base == NULL && areas[i].length > 0))
             return UVHTTP_EINVAL;
         size += areas[i].length;
     }

@@ -1,4 +1,4 @@
-/* The response as a value: status, fields, and where the body comes from. Filled by handlers, read by server/conn_head.c and conn_tx.c.
+/* The response as a value: status, fields, and where the body comes from. Filled by handlers, read by h1/head.c and h1/respond.c.
  *
  * Always true: every field name is a token and every value free of CR, LF and NUL; a body's release callback runs exactly once. */
 #ifndef UVH_HTTP_RESPONSE_H

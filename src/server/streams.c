@@ -17,9 +17,9 @@ enum { PORT_MOST = 65535 };
 
 bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request, const char *protocol)
 {
-    uvhttp_slice_t wanted = {protocol, strlen(protocol)};
-    if (!request->framing.upgrade)
+    if (protocol == NULL || !request->framing.upgrade)
         return false;
+    uvhttp_slice_t wanted = {protocol, strlen(protocol)};
     for (uint16_t i = 0; i < request->head->field_count; i++) {
         const uvhttp_field_t *field = &request->head->fields[i];
         uvhttp_slice_t value = {request->bytes + field->value_offset, field->value_length};
@@ -57,6 +57,8 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_worker *worker = exchange->worker;
+    if (out == NULL)
+        return UVHTTP_EINVAL;
     *out = NULL;
     int err = uvh_response_check_open(response);
     if (err != 0)
@@ -84,12 +86,15 @@ int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uin
                           uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events,
                           void *arg, uvhttp_stream_t **out)
 {
+    if (out == NULL)
+        return UVHTTP_EINVAL;
     *out = NULL;
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (host == NULL || port <= 0 || port > PORT_MOST || timeout_ms > UVH_TIMEOUT_STEP_MOST ||
-        connected == NULL || events->data == NULL || events->closed == NULL)
+    if (host == NULL || events == NULL || port <= 0 || port > PORT_MOST ||
+        timeout_ms > UVH_TIMEOUT_STEP_MOST || connected == NULL || events->data == NULL ||
+        events->closed == NULL)
         return UVHTTP_EINVAL;
     int err = uvh_server_start_for_streams(server);
     if (err != 0)

@@ -1,4 +1,4 @@
-/* How much may be written to one response or stream in one loop iteration.
+/* How much may be written to one response in one loop iteration.
  *
  * A client on a fast network takes what is written at once. A loop of writes then never meets a full
  * socket and does not return to the event loop: timers and other connections wait for as long as

@@ -901,7 +901,11 @@ static void test_a_server_without_memory(void **)
     config->allocator = &counted;
     config.onLog([](uvhttp_log_level_t, std::string_view) {});
     Server server(std::move(config));
-    server.get("/", plain_function).files("/", {.root = "."}).onStopping([] {}).onStopped([] {}).stopOnSignals();
+    server.get("/", plain_function)
+        .files("/", {.root = "."})
+        .onStopping([] {})
+        .onStopped([] {})
+        .stopOnSignals();
     uvhttp::Router group = server.group("/x");
     group.use([](Response) { return uvhttp::next; }).get("/", plain_function).slash(UVHTTP_SLASH_IGNORE);
     server.host("h").eachRoute([](const uvhttp_route_info_t &) { fail(); });
@@ -920,7 +924,10 @@ static void test_running_on_a_loop_of_its_own(void **)
         return res.sendText(200, "last");
     });
     int stopped = 0;
-    server.onStopping([&stopped] { assert_int_equal(stopped, 0); }).onStopped([&stopped] { stopped++; }).listen("127.0.0.1", 0).listen("127.0.0.1", 0);
+    server.onStopping([&stopped] { assert_int_equal(stopped, 0); })
+        .onStopped([&stopped] { stopped++; })
+        .listen("127.0.0.1", 0)
+        .listen("127.0.0.1", 0);
     raw_client client;
     raw_client_connect(&client, server.port(), 0);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");

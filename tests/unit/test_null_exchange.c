@@ -178,6 +178,10 @@ static void refuse_bodies(uvhttp_response_t *res)
     NULL_ROW(uvhttp_response_filter, filter, uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_defer, work, uvhttp_response_defer(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_defer, done, uvhttp_response_defer(res, release, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer_heavy, work,
+             uvhttp_response_defer_heavy(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer_heavy, done,
+             uvhttp_response_defer_heavy(res, release, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_response_clean_up, work, uvhttp_response_clean_up(res, NULL, NULL));
     NULL_CALL(uvhttp_response_on_abort, abort, uvhttp_response_on_abort(res, NULL, NULL));
     NULL_CALL(uvhttp_response_on_read_error, failed, uvhttp_response_on_read_error(res, NULL, NULL));
@@ -455,6 +459,17 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
     asked++;
     NULL_ROW(uvhttp_response_upgrade, events,
              uvhttp_response_upgrade(res, "x", NULL, NULL, &stream) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_upgrade, protocol,
+             uvhttp_response_upgrade(res, NULL, &events, NULL, &stream) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_upgrade, stream,
+             uvhttp_response_upgrade(res, "x", &events, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_offers_upgrade, protocol, !uvhttp_request_offers_upgrade(req, NULL));
+    NULL_ROW(uvhttp_stream_connect, events,
+             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, on_connected, NULL, NULL, &stream) ==
+                 UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect, stream,
+             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, on_connected, &events, NULL, NULL) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect, server,
              uvhttp_stream_connect(NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL, &stream) ==
                  UVHTTP_ENOMEM);
@@ -467,11 +482,33 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
     return answer(res);
 }
 
+static int write_nothing(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_stream_t *stream = NULL;
+    (void)req, (void)arg;
+    asked++;
+    int err = uvhttp_response_upgrade(res, "x", &events, NULL, &stream);
+    if (err != 0)
+        return err;
+    NULL_ROW(uvhttp_stream_write, data, uvhttp_stream_write(stream, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_write_areas, areas, uvhttp_stream_write_areas(stream, NULL, 1) == UVHTTP_EINVAL);
+    return 0;
+}
+
 static void streams(void **state)
 {
     (void)state;
     begin("/", refuse_streams, 0);
     ask("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 200);
+    end();
+    begin("/", write_nothing, 0);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    for (int turn = 0; turn < 1000 && asked == 0; turn++) {
+        raw_client_step(&client, 0);
+        stage_turn(&stage);
+    }
+    raw_client_close(&client, false);
     end();
 }
 

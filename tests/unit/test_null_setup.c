@@ -118,6 +118,8 @@ static void lives_of_servers(void **state)
     NULL_CALL(uvhttp_server_stop, server, uvhttp_server_stop(NULL));
     NULL_ROW(uvhttp_server_stop_on_signals, server, uvhttp_server_stop_on_signals(NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_loop, server, uvhttp_server_loop(NULL) == NULL);
+    NULL_CALL(uvhttp_server_on_stopping, server, uvhttp_server_on_stopping(NULL, NULL, NULL));
+    NULL_CALL(uvhttp_server_on_stopping, stopping, uvhttp_server_on_stopping(server, NULL, NULL));
     NULL_CALL(uvhttp_server_on_stopped, server, uvhttp_server_on_stopped(NULL, NULL, NULL));
     NULL_CALL(uvhttp_server_on_stopped, stopped, uvhttp_server_on_stopped(server, NULL, NULL));
     NULL_ROW(uvhttp_server_stats, server, uvhttp_server_stats(NULL) == NULL);
