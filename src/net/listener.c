@@ -60,8 +60,7 @@ void uvh_listener_resume(struct uvh_listener *listener)
 
 void uvh_listener_drain_queue(struct uvh_listener *listener)
 {
-    if (!listener->paused)
-        accept_some(listener, SOMAXCONN);
+    accept_some(listener, SOMAXCONN); /* also after a failure, which may be over */
 }
 
 void uvh_listener_close(struct uvh_listener *listener, uv_close_cb closed)

@@ -4,6 +4,7 @@
 #include "server/accept.h"
 
 #include "base/alloc.h"
+#include "conn/conn.h"
 #include "platform/socket.h"
 #include "server/protocols.h"
 #include "server/server.h"
@@ -35,13 +36,33 @@ static size_t count_open(struct uvh_worker *worker)
     return atomic_fetch_add_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
 }
 
+/* Few descriptors are left, since the system gives the lowest one that is free: the connection that has been idle longest
+ * makes way. False when there is none. */
+static bool make_way(struct uvh_worker *worker, int socket)
+{
+    bool scarce = socket >= worker->server->scarce_from;
+    if (scarce && !worker->descriptors_scarce)
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
+                       "few descriptors are left (ulimit -n): closing the connections idle longest");
+    worker->descriptors_scarce = scarce;
+    struct uvh_timeout *idlest =
+        scarce ? uvh_timeout_first(&worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE]) : NULL;
+    if (idlest == NULL)
+        return !scarce;
+    uvh_timeout_cancel(idlest);
+    uvh_protocols_drain(UVH_CONTAINER_OF(idlest, struct uvh_conn, timeout));
+    return true;
+}
+
 /* A connection that is in `load` already. */
 static void take(struct uvh_worker *worker, int socket)
 {
     struct uvh_server *server = worker->server;
-    size_t most = server->config.max_connections;
+    size_t most = make_way(worker, socket) ? server->config.max_connections : 0;
     size_t open = count_open(worker);
     count_accepted(worker);
+    if (most == 0) /* refused with an answer, as by max_connections */
+        most = open;
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");

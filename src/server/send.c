@@ -87,6 +87,9 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     if (err == 0 && too_large && !uvh_response_is_bodiless(response->status))
         err = UVHTTP_ETOOLARGE;
     bool in_pieces = body->source == UVH_BODY_PIECES;
+    if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) &&
+        exchange->worker->draining)
+        err = UVHTTP_ESTOPPED; /* a stream of events would hold the server */
     if (err == 0) {
         response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
         err = hand_over(exchange);

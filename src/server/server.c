@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "platform/file.h"
 #include "platform/signals.h"
 #include "route/router.h"
 #include "server/workers.h"
@@ -84,12 +85,28 @@ static int make_pool(struct uvh_server *server)
     return err;
 }
 
+/* Files, lookups and log files need some, however many connections there are. */
+static void reserve_descriptors(struct uvh_server *server)
+{
+    enum { RESERVE_MOST = 64, RESERVE_PART = 8 };
+    size_t limit = uvh_file_descriptor_limit();
+    size_t reserve = limit / RESERVE_PART < RESERVE_MOST ? limit / RESERVE_PART : RESERVE_MOST;
+    server->scarce_from = (int)(limit - reserve);
+    if (server->config.max_connections > limit - reserve)
+        uvh_server_log(
+            server, UVHTTP_LOG_WARNING,
+            "max_connections is %zu, but the process may have %zu descriptors (ulimit -n): when %zu "
+            "are open, a new connection closes the one that has been idle longest",
+            server->config.max_connections, limit, limit - reserve);
+}
+
 /* What is new gets everything but the threads of jobs. */
 static int start_workers(struct uvh_server *server)
 {
     int err = uvh_workers_open(server);
     if (err != 0)
         return err;
+    reserve_descriptors(server);
     struct uvh_worker *first = &server->workers[0];
     uv_timer_init(server->loop, &server->drain_timer);
     server->drain_timer.data = first->inbox.wake.data = first->tick.data = first->resume.data = server;

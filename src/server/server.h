@@ -51,6 +51,7 @@ struct uvh_server {
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
     bool has_pool;
     struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
+    int scarce_from;                  /* a descriptor of this number or above says that few are left */
     int port;                         /* of the first listener that has one */
     bool listened;
     bool

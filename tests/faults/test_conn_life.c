@@ -1,9 +1,12 @@
 /* How connections end: by a server that drains, and by timeouts that look once more before. Time is an argument here. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -187,6 +190,12 @@ static bool has_head(void *arg)
     return memmem(client.data, client.received, "\r\n\r\n", 4) != NULL;
 }
 
+static bool has_last_chunk(void *arg)
+{
+    (void)arg;
+    return client.received > 5 && memcmp(client.data + client.received - 5, "0\r\n\r\n", 5) == 0;
+}
+
 static void event_stream_ends_when_the_server_stops(void **state)
 {
     (void)state;
@@ -195,13 +204,32 @@ static void event_stream_ends_when_the_server_stops(void **state)
         raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
         stage_drive(&stage, &client, STEP, has_head, NULL);
         uvhttp_server_stop(stage.server);
-        stage_drive_to_end(&stage, &client, STEP);
-        assert_memory_equal(client.data + client.received - 5, "0\r\n\r\n", 5);
+        stage_drive(&stage, &client, STEP, has_last_chunk, NULL);
         assert_int_equal(aborted, 1);
         raw_client_close(&client, false);
         turn_until_stopped();
         end();
     }
+}
+
+static void event_stream_is_refused_while_the_server_drains(void **state)
+{
+    (void)state;
+    begin(600);
+    raw_client_send_text(&client, GET);
+    assert_answered(1);
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 20);
+    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage_drive_to_end(&stage, &client, STEP);
+    size_t offset = 0;
+    struct raw_answer one;
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_int_equal(one.status, 503);
+    raw_client_close(&client, false);
+    turn_until_stopped();
+    end();
 }
 
 static void event_stream_that_has_ended_is_not_ended_again(void **state)
@@ -304,6 +332,41 @@ static void slow_reader_outlives_the_write_timeout(void **state)
     end();
 }
 
+/* ---- descriptors ---- */
+
+enum { DESCRIPTORS = 200, CLIENTS = 100 };
+
+static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state)
+{
+    static struct raw_client clients[CLIENTS];
+    struct rlimit before, small;
+    size_t count = 0;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    small = (struct rlimit){DESCRIPTORS, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    begin(0);
+    raw_client_close(&client, false);
+    size_t warnings = stage.warnings_logged;
+    assert_true(warnings > 0); /* max_connections is more than that */
+    while (count < CLIENTS && stage.warnings_logged == warnings) {
+        raw_client_connect(&clients[count], uvhttp_server_port(stage.server), 0);
+        raw_client_send_text(&clients[count], GET);
+        assert_int_equal(stage_drive_answers(&stage, &clients[count], STEP, 1), 1);
+        count++;
+    }
+    assert_in_range(count, 10, CLIENTS - 1);
+    stage_drive_to_end(&stage, &clients[0], STEP); /* the one that has been idle longest */
+    assert_int_equal(active(), count - 1);
+    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(file >= 0);
+    close(file);
+    for (size_t i = 0; i < count; i++)
+        raw_client_close(&clients[i], false);
+    end();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,10 +376,12 @@ int main(void)
         cmocka_unit_test(second_stop_ends_the_grace),
         cmocka_unit_test(stopping_is_called_once_before_stopped),
         cmocka_unit_test(event_stream_ends_when_the_server_stops),
+        cmocka_unit_test(event_stream_is_refused_while_the_server_drains),
         cmocka_unit_test(event_stream_that_has_ended_is_not_ended_again),
         cmocka_unit_test(request_in_the_socket_is_answered_when_the_timeout_expires),
         cmocka_unit_test(rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires),
         cmocka_unit_test(slow_reader_outlives_the_write_timeout),
+        cmocka_unit_test(idlest_connection_makes_way_when_descriptors_are_scarce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
