@@ -6,6 +6,12 @@
 
 #include <uv.h>
 
+static void on_freed(void *arg)
+{
+    struct uvh_metrics *metrics = arg;
+    metrics->server = NULL;
+}
+
 int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup, uvhttp_server_t *sites,
                      const uvhttp_config_t *config)
 {
@@ -18,7 +24,12 @@ int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
     if (own.log_level > UVHTTP_LOG_WARNING)
         own.log_level = UVHTTP_LOG_WARNING;
     metrics->server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
-    return metrics->server == NULL ? UVHTTP_ENOMEM : 0;
+    int err = uvhttp_server_own(metrics->server, on_freed, metrics);
+    if (err != 0 && metrics->server != NULL)
+        uvhttp_server_free(metrics->server);
+    if (err != 0)
+        metrics->server = NULL;
+    return err;
 }
 
 bool uvh_metrics_listen(struct uvh_metrics *metrics)
@@ -29,7 +40,6 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     const char *path = uvh_address_path(address);
     int err = path != NULL ? uvhttp_server_listen_unix(metrics->server, path, 0)
                            : uvhttp_server_listen(metrics->server, address->host, address->port);
-    metrics->listens = true; /* or has begun to: it has handles on the loop */
     if (err == 0 && path == NULL)
         address->port = uvhttp_server_port(metrics->server);
     if (err != 0 && path == NULL)
@@ -38,20 +48,11 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     return err == 0; /* of a unix socket the log has said why */
 }
 
-static void on_stopped(uvhttp_server_t *server, void *arg)
-{
-    (void)server;
-    *(bool *)arg = true;
-}
-
 void uvh_metrics_close(struct uvh_metrics *metrics, uvhttp_server_t *sites)
 {
-    bool stopped = !metrics->listens;
     if (metrics->server == NULL)
         return;
-    uvhttp_server_on_stopped(metrics->server, on_stopped, &stopped);
     uvhttp_server_free(metrics->server);
-    while (!stopped)
+    while (metrics->server != NULL)
         uv_run(uvhttp_server_loop(sites), UV_RUN_ONCE);
-    metrics->server = NULL;
 }

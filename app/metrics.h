@@ -6,10 +6,9 @@
 #include "setup.h"
 
 struct uvh_metrics {
-    uvhttp_server_t *server;   /* NULL: the setup wants none */
+    uvhttp_server_t *server;   /* NULL: the setup wants none, or it was freed */
     struct uvh_address listen; /* with the final port, once it listens */
     const char *path;
-    bool listens;
 };
 
 /* Makes the server when the setup asks for it, without its route (site.c adds that, and tells what is

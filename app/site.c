@@ -277,7 +277,7 @@ static void add_metrics(const struct builder *builder, uvhttp_server_t *server, 
         .pattern = path->text,
         .handler = uvhttp_metrics_handle_request,
         .arg = builder->server,
-        .middleware = &middleware,
+        .middleware = auth == NULL ? NULL : &middleware,
         .middleware_count = auth == NULL ? 0 : 1,
     };
     if (path->text != NULL)

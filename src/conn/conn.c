@@ -102,6 +102,8 @@ static bool has_work(const struct uvh_conn *conn)
     bool input = (conn->in.length > 0 && !conn->starved) || (conn->peer_ended && !conn->end_reported);
     if (conn->socket.readable && discards(conn))
         return true;
+    if (conn->socket.failed && conn->state == UVH_CONN_OPEN)
+        return true;
     return (input || conn->socket.readable) && takes_bytes(conn);
 }
 

@@ -117,49 +117,6 @@ def test_connections_are_shared_evenly(start, on_core, workers, count, on_one_co
             connection.close()
 
 
-def steers():
-    """Whether the system gives a connection to the listener that prefers the core it comes in on."""
-    release = tuple(int(number) for number in re.match(r"(\d+)\.(\d+)", os.uname().release).groups())
-    return sys.platform == "linux" and release >= (6, 2) and len(os.sched_getaffinity(0)) > 1
-
-
-@pytest.mark.skipif(not steers(), reason="this needs two cores, and Linux 6.2")
-def test_what_comes_in_on_one_core_goes_to_one_worker(start, on_core):
-    server, connections = start(2), []
-    try:
-        for number in range(40):
-            on_core(number % 2)
-            connections.append(raw.Connection(server.port))
-            assert connections[-1].ask(target="/which").body == b"%d" % (number % 2)
-    finally:
-        for connection in connections:
-            connection.close()
-
-
-@pytest.mark.skipif(not steers(), reason="this needs two cores, and Linux 6.2")
-def test_one_worker_is_not_left_with_all_the_accepting(start, on_core):
-    """All clients on one core, as behind a network card with one queue: the system's hash shares out for a while, then it is tried again."""
-    server, connections = start(2, verbose=1), []
-    on_core(0)
-    try:
-        while "worker 0: connections come in on few cores" not in server.said():
-            assert len(connections) < 800
-            connections += [raw.Connection(server.port) for _ in range(50)]
-            assert connections[-1].ask(target="/hello").status == 200
-        eventually(lambda: sum(one["active"] for one in server.stats()["workers"]) >= len(connections), "all are accepted")
-        assert_even([one["active"] for one in server.stats()["workers"]])
-        assert "worker 1: connections" not in server.said()
-    finally:
-        for connection in connections:
-            connection.close()
-    eventually(lambda: sum(one["active"] for one in server.stats()["workers"]) == 1, "all are closed")
-
-    def is_steered():
-        with raw.Connection(server.port) as connection:
-            return connection.ask(target="/which").body == b"0"
-    eventually(lambda: all(is_steered() for _ in range(16)), "it is tried again")
-
-
 def test_a_worker_that_lost_its_connections_gets_the_next_ones(start):
     server = start(2)
     kept, first = [raw.Connection(server.port) for _ in range(60)], []

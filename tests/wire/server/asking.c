@@ -42,10 +42,24 @@ static int now(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
+/* Writes until a piece is refused. */
+static int fill(uvhttp_response_t *res, size_t *most)
+{
+    static char piece[PIECE];
+    int err = 0;
+    memset(piece, '.', sizeof piece);
+    while (err == 0)
+        err = uvhttp_response_write(res, piece, sizeof piece);
+    *most = uvhttp_response_pending(res);
+    return err == UVHTTP_EFULL ? 0 : err;
+}
+
 /* Has everything left? Then the last line says how much waited when a piece was refused, and how much does now. */
 static int tell_pending(uvhttp_response_t *res, void *arg)
 {
     char text[64];
+    if (*(size_t *)arg == 0) /* it was refused for the budget of the iteration, not for a full socket */
+        return fill(res, arg);
     (void)snprintf(text, sizeof text, "\n%zu %zu\n", *(size_t *)arg, uvhttp_response_pending(res));
     int err = uvhttp_response_write(res, text, strlen(text));
     return err != 0 ? err : uvhttp_response_end(res);
@@ -53,18 +67,13 @@ static int tell_pending(uvhttp_response_t *res, void *arg)
 
 static int pending(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    static char piece[PIECE];
     size_t *most = uvhttp_request_allocate(req, sizeof *most);
     (void)arg;
     if (most == NULL)
         return UVHTTP_ENOMEM;
-    memset(piece, '.', sizeof piece);
     uvhttp_response_on_drain(res, tell_pending, most);
     int err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
-    while (err == 0)
-        err = uvhttp_response_write(res, piece, sizeof piece);
-    *most = uvhttp_response_pending(res);
-    return err == UVHTTP_EFULL ? 0 : err;
+    return err != 0 ? err : fill(res, most);
 }
 
 static int offers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
