@@ -80,7 +80,7 @@ static bool takes_bytes(const struct uvh_conn *conn)
 /* Nothing of the input is wanted any more. It is read all the same: the peer may not take output before it is rid of it. */
 static bool discards(const struct uvh_conn *conn)
 {
-    return conn->state == UVH_CONN_LINGERING || (conn->close_after && conn->user->is_done(conn));
+    return conn->state == UVH_CONN_LINGERING || conn->discarding;
 }
 
 static void schedule(struct uvh_conn *conn)
@@ -100,11 +100,12 @@ static bool has_work(const struct uvh_conn *conn)
     if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
         return true;
     bool input = (conn->in.length > 0 && !conn->starved) || (conn->peer_ended && !conn->end_reported);
-    if (conn->socket.readable && discards(conn))
-        return true;
+    bool readable = conn->socket.readable && !conn->peer_ended;
+    if (discards(conn))
+        return readable;
     if (conn->socket.failed && conn->state == UVH_CONN_OPEN)
         return true;
-    return (input || conn->socket.readable) && takes_bytes(conn);
+    return (input || readable) && takes_bytes(conn);
 }
 
 static void close_if_done(struct uvh_conn *conn)
@@ -183,7 +184,7 @@ static void take_input(struct uvh_conn *conn)
     }
     if (conn->in.length > 0 && !conn->starved)
         uvh_receive_kept(conn);
-    else if (conn->socket.readable)
+    else if (conn->socket.readable && !conn->peer_ended)
         uvh_receive_readable(conn);
     else if (conn->peer_ended && !conn->end_reported)
         uvh_receive_end(conn);
@@ -194,11 +195,10 @@ static void work(struct uvh_conn *conn)
 {
     if (!uvh_output_is_empty(&conn->out) && conn->socket.writable && uvh_output_flush(conn) != 0)
         return;
-    if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn)) {
+    if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
         conn->user->drain(conn);
-        return; /* bytes have their turn in the next iteration */
-    }
-    take_input(conn);
+    if (!uvh_conn_is_closed(conn))
+        take_input(conn);
 }
 
 void uvh_conn_ready(struct uvh_poller_socket *socket)
@@ -223,7 +223,7 @@ void uvh_conn_resume(struct uvh_conn *conn)
  * the socket is looked at. */
 void uvh_conn_try_read(struct uvh_conn *conn)
 {
-    if (!takes_bytes(conn))
+    if (!takes_bytes(conn) || conn->peer_ended)
         return;
     conn->socket.readable = true;
     uvh_receive_readable(conn);

@@ -87,6 +87,7 @@ struct uvh_conn {
     bool peer_ended : 1;         /* the end of the peer's side was read */
     bool end_reported : 1;       /* ... and the user was told */
     bool close_after : 1;        /* no bytes are taken any more; close once everything is sent */
+    bool discarding : 1;         /* no input is wanted any more; it is read and thrown away */
     bool linger : 1;             /* the peer may still be sending, so closing waits for its end */
     bool received : 1;           /* bytes, in this event */
     bool sent : 1;               /* bytes, in this event */

@@ -20,8 +20,10 @@ static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, siz
             conn->socket.readable = false;
         conn->received = true;
         uvh_counter_add(&conn->shared->bytes_received, (uint64_t)count);
-    } else {
+    } else if (count < 0) {
         conn->socket.readable = false;
+    } else {
+        conn->socket.peer_ended = true; /* and readable for good, so that no poller reports it again */
     }
     return count;
 }

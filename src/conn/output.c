@@ -151,6 +151,8 @@ static void consume(struct uvh_conn *conn, uint64_t count)
         if (entry->size == 0)
             out->entries = entry->next;
     }
+    if (out->entries == NULL)
+        out->pace = NULL; /* its memory goes with the entries' */
 }
 
 size_t uvh_output_skip(struct uvh_conn *conn, size_t count)

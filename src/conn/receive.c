@@ -102,6 +102,7 @@ void uvh_receive_end(struct uvh_conn *conn)
 
 void uvh_receive_readable(struct uvh_conn *conn)
 {
+    bool starved = conn->starved;
     struct span span = make_space(conn);
     if (span.buffer == NULL) {
         conn->user->out_of_memory(conn);
@@ -116,7 +117,7 @@ void uvh_receive_readable(struct uvh_conn *conn)
         return;
     }
     keep_rest(conn, span, 0, false);
-    conn->starved = conn->in.length > 0;
+    conn->starved = starved && conn->in.length > 0;
     if (count == -EAGAIN)
         return;
     if (count < 0) {
@@ -124,7 +125,8 @@ void uvh_receive_readable(struct uvh_conn *conn)
         return;
     }
     conn->peer_ended = true;
-    uvh_receive_end(conn);
+    if (!conn->end_reported)
+        uvh_receive_end(conn);
 }
 
 void uvh_receive_kept(struct uvh_conn *conn)
@@ -143,7 +145,7 @@ void uvh_receive_forget(struct uvh_conn *conn)
 void uvh_receive_discard(struct uvh_conn *conn)
 {
     char waste[16384];
-    for (int i = 0; i < DISCARDS_PER_EVENT && conn->socket.readable; i++) {
+    for (int i = 0; i < DISCARDS_PER_EVENT && conn->socket.readable && !conn->peer_ended; i++) {
         ssize_t count = uvh_conn_io_receive(conn, waste, sizeof(waste));
         if (count == -EAGAIN || count > 0)
             continue;

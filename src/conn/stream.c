@@ -324,6 +324,7 @@ void uvhttp_stream_end(uvhttp_stream_t *stream)
     struct uvh_conn *conn = stream->on.conn;
     uvh_conn_event_begin(conn);
     uvh_timeout_cancel(&stream->timer);
+    conn->discarding = true;
     uvh_conn_close_when_sent(conn, true); /* closing waits for the peer's end, so that it gets everything */
     uvh_conn_event_end(conn);
 }

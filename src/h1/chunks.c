@@ -57,13 +57,15 @@ static int put_part(struct uvh_h1_exchange *exchange, uvhttp_slice_t part)
         areas[0].length = uvh_h1_encode_chunk_line(line, sizeof(line), part.length);
         size += areas[0].length + line_end.length;
     }
+    base->sent += size; /* before: of a connection that breaks, what was not sent is taken back */
     int err = chunked ? uvh_output_write(&exchange->h1->conn, areas, 3, size)
                       : uvh_output_write(&exchange->h1->conn, &part, 1, size);
+    if (err == UVHTTP_ENOMEM)
+        base->sent -= size;
     if (err != 0)
         return err;
     if (exchange->sends == UVH_H1_SENDS_LENGTH)
         base->response.body.size -= part.length;
-    base->sent += size;
     if (UVH_UNLIKELY(base->response.pace != NULL))
         uvh_pace_take(base->response.pace, part.length);
     return 0;

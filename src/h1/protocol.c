@@ -176,7 +176,7 @@ static bool is_idle(const struct uvh_h1 *h1)
 {
     const struct uvh_conn *conn = &h1->conn;
     return conn->user == &h1_user && conn->state == UVH_CONN_OPEN && h1->state == UVH_H1_HEAD &&
-           conn->owner == NULL && uvh_output_is_empty(&conn->out);
+           conn->owner == NULL && conn->in.length == 0 && uvh_output_is_empty(&conn->out);
 }
 
 void uvh_protocols_drain(struct uvh_conn *conn)

@@ -13,6 +13,8 @@ static void stop_body(struct uvh_h1 *h1)
 {
     if (h1->state == UVH_H1_BODY)
         h1->state = UVH_H1_WAIT;
+    /* The client may not take the response before it is rid of its body. */
+    h1->conn.discarding = h1->conn.close_after;
 }
 
 void uvh_h1_complete(struct uvh_h1 *h1)

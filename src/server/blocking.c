@@ -280,6 +280,8 @@ static int end_pieces(struct job *job)
     struct uvhttp_response *response = &job->real->response;
     response->close_after = job->shadow.response.close_after;
     int err = copy_list(response->arena, &response->trailers, &job->shadow.response.trailers);
+    if (err != 0) /* the client must not take what it has for the whole */
+        job->real->protocol->abandon(job->real);
     return err != 0 ? err : uvhttp_response_end(response);
 }
 

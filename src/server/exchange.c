@@ -507,8 +507,12 @@ void uvhttp_request_resume_body(uvhttp_request_t *request)
     request->body_paused = false;
     /* Behind the answer nobody takes it any more: the connection ends, or what is left has been used up. */
     bool wanted = state == UVH_RESPONSE_OPEN || state == UVH_RESPONSE_BEGUN;
-    if (request->on_body != NULL && wanted)
+    if (!wanted || exchange->finished)
+        return;
+    if (request->on_body != NULL)
         exchange->protocol->read_body(exchange);
+    else
+        exchange->protocol->pause_body(exchange); /* it looks again */
 }
 
 void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...)

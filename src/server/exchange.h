@@ -39,7 +39,7 @@ struct uvh_protocol {
     int (*interim)(struct uvh_exchange *exchange, int status);
     /* A middleware that took its time has let the request pass: now its body, then uvh_exchange_run. */
     void (*admitted)(struct uvh_exchange *exchange);
-    /* The body is paused: nothing is to be read for now. */
+    /* request->body_paused has changed: nothing is to be read for now, or a body that is collected again. */
     void (*pause_body)(struct uvh_exchange *exchange);
     /* request->on_body was set, or the body is not paused any more: read on. */
     void (*read_body)(struct uvh_exchange *exchange);

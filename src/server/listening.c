@@ -59,12 +59,20 @@ static int listen_on_localhost(struct uvh_server *server, int port)
     int err = listen_on_loopback(port, (int)server->config.listen_backlog, sockets);
     if (err != 0)
         return err;
+    int port_before = server->port;
     err = accept_or_close(server, sockets[0]);
     if (sockets[1] < 0)
         return err;
-    if (err == 0)
-        return accept_or_close(server, sockets[1]);
-    uvh_socket_close(sockets[1]);
+    if (err != 0) {
+        uvh_socket_close(sockets[1]);
+        return err;
+    }
+    struct uvh_list *first = server->workers[0].listeners.previous;
+    err = accept_or_close(server, sockets[1]);
+    if (err != 0) {
+        uvh_accept_drop(UVH_CONTAINER_OF(first, struct uvh_listener, link));
+        server->port = port_before;
+    }
     return err;
 }
 

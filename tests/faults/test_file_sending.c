@@ -486,8 +486,10 @@ static void a_large_file_alone_is_sent_in_long_slices(void **state)
     begin();
     ask(&client, "/large");
     stage_drive(&stage, &client, LARGE, has_asked, &two);
-    for (size_t i = 0; i < asked_count; i++)
-        assert_true(asked[i] > UVH_FILE_SHARE_SHORT && asked[i] <= UVH_FILE_SHARE_LONG);
+    for (size_t i = 0; i < asked_count; i++) {
+        bool rest = i > 0 && asked[i] < asked[i - 1]; /* of a slice that the socket took in parts */
+        assert_true((asked[i] > UVH_FILE_SHARE_SHORT || rest) && asked[i] <= UVH_FILE_SHARE_LONG);
+    }
     raw_client_close(&client, true);
     end();
 }
