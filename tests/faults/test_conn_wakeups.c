@@ -1,0 +1,385 @@
+/* What a connection may lose: a wake-up, an end that is reported once, input beside output, a request that was kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/stream.h>
+
+#include "base/compiler.h"
+#include "conn/conn.h"
+#include "server/server.h"
+#include "support/stage.h"
+
+enum { STEP = 1 << 20 };
+static struct stage stage;
+static struct raw_client client;
+static uvhttp_response_t *kept;
+static uvhttp_request_t *kept_request;
+static int aborted, requests, stopped, ends, drains, data_calls;
+static uint64_t bytes_sent;
+static char piece[200000];
+
+static void on_abort(uvhttp_response_t *r, void *arg)
+{
+    (void)r;
+    (void)arg;
+    aborted++;
+    kept = NULL;
+}
+static int later(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    (void)q;
+    (void)arg;
+    requests++;
+    kept = r;
+    uvhttp_response_on_abort(r, on_abort, NULL);
+    return 0;
+}
+static int say(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    (void)q;
+    (void)arg;
+    requests++;
+    return uvhttp_response_send_text(r, 200, "hello");
+}
+static void on_stopped(uvhttp_server_t *s, void *arg)
+{
+    (void)s;
+    (void)arg;
+    stopped++;
+}
+static void on_finished(uvhttp_request_t *q, uvhttp_response_t *r, const uvhttp_outcome_t *o, void *arg)
+{
+    (void)q;
+    (void)r;
+    (void)arg;
+    bytes_sent = o->bytes_sent;
+}
+
+static void begin_server(void)
+{
+    aborted = requests = stopped = ends = drains = data_calls = 0;
+    kept = NULL;
+    stage_begin(&stage);
+    assert_non_null(stage_new_server(&stage));
+}
+static void listen_and_connect(void)
+{
+    uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+}
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+static void waits(int n)
+{
+    while (n-- > 0) {
+        raw_client_step(&client, STEP);
+        stage_wait(&stage);
+    }
+}
+
+/* request and reset in one edge: nobody looks at `failed` any more. */
+static void reset_together_with_request_is_noticed(void **s)
+{
+    (void)s;
+    begin_server();
+    uvhttp_server_route(stage.server, "GET", "/", later, NULL);
+    listen_and_connect();
+    stage_turns(&stage, 5); /* accepted */
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    raw_client_close(&client, true);
+    waits(500);
+    int seen = aborted;
+    end();
+    assert_int_equal(requests, 1);
+    assert_int_equal(seen, 1);
+}
+/* control: the reset comes later */
+static void reset_after_request_is_noticed(void **s)
+{
+    (void)s;
+    begin_server();
+    uvhttp_server_route(stage.server, "GET", "/", later, NULL);
+    listen_and_connect();
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 10);
+    raw_client_close(&client, true);
+    waits(100);
+    int seen = aborted;
+    end();
+    assert_int_equal(requests, 1);
+    assert_int_equal(seen, 1);
+}
+
+/* bytes_sent underflows when a large piece meets a broken connection. */
+static int begin_and_break(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    (void)q;
+    (void)arg;
+    int err = uvhttp_response_begin(r, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    if (err != 0)
+        return err;
+    raw_client_close(&client, true);
+    err = uvhttp_response_write(r, piece, sizeof(piece));
+    return 0;
+}
+static void bytes_sent_is_right_when_a_piece_breaks(void **s)
+{
+    (void)s;
+    begin_server();
+    bytes_sent = 0;
+    uvhttp_server_route(stage.server, "GET", "/", begin_and_break, NULL);
+    uvhttp_server_on_finished(stage.server, on_finished, NULL);
+    listen_and_connect();
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    waits(20);
+    end();
+    assert_true(bytes_sent < sizeof(piece) + 1000);
+}
+
+/* what was read together with an answered request is lost when the server stops. */
+static void answer_and_stop(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    (void)worker;
+    (void)arg;
+    uvhttp_response_send_text(kept, 200, "first");
+    uvhttp_server_stop(server);
+}
+static int first_later(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    return requests == 0 ? later(q, r, arg) : say(q, r, arg);
+}
+static void poster(void *arg)
+{
+    uvhttp_server_post(arg, 0, answer_and_stop, NULL);
+}
+static void kept_request_is_answered_at_stop(void **s)
+{
+    (void)s;
+    begin_server();
+    stage.config->drain_grace = 0;
+    uvhttp_server_route(stage.server, "GET", "/", first_later, NULL);
+    listen_and_connect();
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 10);
+    assert_int_equal(requests, 1);
+    uv_thread_t t;
+    uv_thread_create(&t, poster, stage.server);
+    uv_thread_join(&t);
+    waits(100);
+    int r = requests;
+    end();
+    assert_int_equal(r, 2);
+}
+
+/* a body that a middleware has paused and resumed */
+static int pausing(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    (void)r;
+    (void)arg;
+    uvhttp_request_pause_body(q);
+    kept_request = q;
+    return UVHTTP_DECLINED;
+}
+static void collected_body_goes_on_after_resume(void **s)
+{
+    (void)s;
+    begin_server();
+    uvhttp_server_use(stage.server, pausing, NULL);
+    uvhttp_server_route(stage.server, "POST", "/", say, NULL);
+    listen_and_connect();
+    raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 10);
+    raw_client_send_text(&client, "0123456789");
+    waits(10);
+    assert_int_equal(requests, 0);
+    uvhttp_request_resume_body(kept_request);
+    waits(200);
+    int r = requests;
+    end();
+    assert_int_equal(r, 1);
+}
+
+/* a stream that always has something to write never hears its client. */
+static uvhttp_stream_t *stream;
+static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
+{
+    (void)arg;
+    (void)data;
+    data_calls += size > 0;
+    ends += size == 0;
+    if (size > 0)
+        uvhttp_stream_end(of);
+}
+static void on_drain(uvhttp_stream_t *of, void *arg)
+{
+    (void)arg;
+    drains++;
+    uvhttp_stream_write(of, piece, 1000);
+    uvhttp_stream_await_drain(of);
+}
+static void on_closed(uvhttp_stream_t *of, void *arg)
+{
+    (void)of;
+    (void)arg;
+    stream = NULL;
+}
+static int upgrade(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    (void)q;
+    int err = uvhttp_response_upgrade(r, "x", arg, NULL, &stream);
+    if (err == 0)
+        uvhttp_stream_await_drain(stream);
+    return err;
+}
+static const char offer[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+static void busy_stream_hears_its_client(void **s)
+{
+    (void)s;
+    static const uvhttp_stream_events_t ev = {.data = on_data, .drain = on_drain, .closed = on_closed};
+    begin_server();
+    uvhttp_route_t route = {
+        .method = "GET", .pattern = "/", .handler = upgrade, .arg = (void *)(uintptr_t)&ev, .upgrade = "x"};
+    uvhttp_router_add(uvhttp_server_router(stage.server), &route);
+    listen_and_connect();
+    raw_client_send_text(&client, offer);
+    for (int i = 0; i < 20; i++) {
+        raw_client_step(&client, STEP);
+        stage_turn(&stage);
+    }
+    raw_client_send_text(&client, "stop");
+    for (int i = 0; i < 20000 && data_calls == 0; i++) {
+        raw_client_step(&client, STEP);
+        stage_turn(&stage);
+    }
+    int heard = data_calls;
+    end();
+    assert_int_equal(heard, 1);
+}
+
+/* the client's end is told again and again */
+static void on_data2(uvhttp_stream_t *of, char *data, size_t size, void *arg)
+{
+    (void)arg;
+    (void)data;
+    data_calls += size > 0;
+    ends += size == 0;
+    (void)of;
+}
+static void on_drain2(uvhttp_stream_t *of, void *arg)
+{
+    (void)arg;
+    drains++;
+    for (int i = 0; i < 100 && uvhttp_stream_write(of, piece, 100000) == 0; i++)
+        ;
+}
+static void end_is_told_once(void **s)
+{
+    (void)s;
+    static const uvhttp_stream_events_t ev = {.data = on_data2, .drain = on_drain2, .closed = on_closed};
+    begin_server();
+    uvhttp_route_t route = {
+        .method = "GET", .pattern = "/", .handler = upgrade, .arg = (void *)(uintptr_t)&ev, .upgrade = "x"};
+    uvhttp_router_add(uvhttp_server_router(stage.server), &route);
+    listen_and_connect();
+    raw_client_send_text(&client, offer);
+    raw_client_step(&client, STEP);
+    stage_turns(&stage, 5);
+    raw_client_end_sending(&client);
+    for (int i = 0; i < 3000; i++) {
+        raw_client_step(&client, 50000);
+        stage_turn(&stage);
+    }
+    int told = ends;
+    end();
+    assert_int_equal(told, 1);
+}
+
+/* upload starves behind a response that is pulled */
+static size_t pulled;
+static int body_calls;
+static int pull(uvhttp_response_t *r, char *buffer, size_t size, size_t *length, void *arg)
+{
+    (void)r;
+    (void)arg;
+    memset(buffer, 'x', 1000);
+    (void)size;
+    *length = 1000;
+    pulled += 1000;
+    return 0;
+}
+static int on_body(uvhttp_request_t *q, uvhttp_response_t *r, const char *data, size_t size, void *arg)
+{
+    (void)q;
+    (void)r;
+    (void)data;
+    (void)size;
+    (void)arg;
+    body_calls++;
+    return 0;
+}
+static int both(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+{
+    (void)arg;
+    int err = uvhttp_request_on_body(q, on_body, NULL);
+    return err != 0
+               ? err
+               : uvhttp_response_send_pulled(r, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull, NULL, NULL);
+}
+static void body_is_read_while_a_response_is_pulled(void **s)
+{
+    (void)s;
+    begin_server();
+    body_calls = 0;
+    pulled = 0;
+    uvhttp_route_t route = {.method = "POST", .pattern = "/", .handler = both, .flags = UVHTTP_ROUTE_STREAM};
+    uvhttp_router_add(uvhttp_server_router(stage.server), &route);
+    listen_and_connect();
+    raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
+    for (int i = 0; i < 20; i++) {
+        raw_client_step(&client, STEP);
+        stage_turn(&stage);
+    }
+    raw_client_send_text(&client, "0123456789");
+    for (int i = 0; i < 2000 && body_calls == 0; i++) {
+        while (raw_client_step(&client, STEP))
+            ;
+        stage_turn(&stage);
+    }
+    int b = body_calls;
+    end();
+    assert_true(b > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reset_after_request_is_noticed),
+        cmocka_unit_test(reset_together_with_request_is_noticed),
+        cmocka_unit_test(bytes_sent_is_right_when_a_piece_breaks),
+        cmocka_unit_test(kept_request_is_answered_at_stop),
+        cmocka_unit_test(collected_body_goes_on_after_resume),
+        cmocka_unit_test(busy_stream_hears_its_client),
+        cmocka_unit_test(end_is_told_once),
+        cmocka_unit_test(body_is_read_while_a_response_is_pulled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
