@@ -19,7 +19,7 @@ int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
     *metrics = (struct uvh_metrics){.path = setup->metrics.path.text, .listen = setup->metrics.listen};
     if (!setup->metrics.has_listen)
         return 0;
-    own.workers = 1; /* as on any loop that somebody else runs */
+    own.workers = 1; /* as on any loop of the caller's */
     /* Starting and stopping is told once, by the other one. */
     if (own.log_level > UVHTTP_LOG_WARNING)
         own.log_level = UVHTTP_LOG_WARNING;

@@ -2,7 +2,7 @@
  *
  * On Linux a poller has an epoll set of its own behind one uv_poll_t: a socket is added once, for everything, and
  * `readable` and `writable` say what is known of it. Who gets EAGAIN clears the bit and hears of the next edge.
- * Elsewhere, and with UVHTTP_POLLER=uv, each socket has a level-triggered uv_poll_t that watches only what is not ready.
+ * Elsewhere, and with -DUVHTTP_POLLER_UV=ON, each socket has a level-triggered uv_poll_t that watches only what is not ready.
  *
  * Always true: at most UVH_POLLER_BATCH events are reported per loop iteration, so other handles of the loop are not
  * starved; the memory of a removed socket stays valid until `removed` has run, never within an event. Called by conn/
