@@ -3,8 +3,9 @@
 
 Called by `./dev test`, which builds first. The tests in C (cmocka, through ctest) and the wire tests (pytest against the built
 programs) run once with the release and once with the asan build; the tests of the benchmark, of the checks and of the installation
-run once. What concerns several threads runs once more with the tsan build. Single tests are counted, not programs. A kind of which nothing ran has failed: a test that is not found must not look
-like one that passes. Logs: build/logs. The last line is `N passed, N failed`, with `, N skipped` if there are any.
+run once. What concerns several threads runs once more with the tsan build. Single tests are counted, not programs. A kind
+of which nothing ran has failed: a test that is not found must not look like one that passes. Logs: build/logs. The last
+line is `N passed, N failed`, with `, N skipped` if there are any.
 """
 
 import argparse
@@ -27,9 +28,12 @@ PRESET_KINDS = C_KINDS + ("wire",)
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan")
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
-TSAN_TESTS = {"unit": "test_(access_log|platform_folder_watch|platform_line_writer|static_cache|static_files|thread_pool|token_buckets|rate_limit)",
-              "faults": "test_(workers|watch|random_walk|uploads|blocking|streams|jobs)",
-              "wire": ["test_workers.py", "test_blocking.py", "test_streams.py", "test_uploads.py"]}
+TSAN_TESTS = {
+    "unit": ["access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache", "static_files",
+             "thread_pool", "token_buckets"],
+    "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
+    "wire": ["blocking", "streams", "uploads", "workers"],
+}
 # Ends a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
 
@@ -176,11 +180,11 @@ def run_kind(kind, preset):
         environment = {"UVHTTP_BUILD_DIR": str(build), "PYTHONDONTWRITEBYTECODE": "1",
                        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
                        "UBSAN_OPTIONS": "print_stacktrace=1"}
-        files = [f"{folder}/{name}" for name in TSAN_TESTS[kind]] if preset == "tsan" else [folder]
+        files = [f"{folder}/test_{name}.py" for name in TSAN_TESTS[kind]] if preset == "tsan" else [folder]
         code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", *files],
                    log, environment)
         return count_pytest(kind, results, code), log
-    chosen = ["-R", f"/{TSAN_TESTS[kind]}$"] if preset == "tsan" else []
+    chosen = ["-R", f"/test_({'|'.join(TSAN_TESTS[kind])})$"] if preset == "tsan" else []
     listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$", *chosen], capture_output=True, text=True)
     if "Total Tests: 0" in listed.stdout:
         return Counts(), log
@@ -202,7 +206,11 @@ def main():
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--preset", action="append", choices=(*PRESETS, "tsan"),
                         help="only with this build (default: all three)")
+    parser.add_argument("--tsan-targets", action="store_true", help="only print what has to be built for the preset tsan")
     options = parser.parse_args()
+    if options.tsan_targets:
+        print("wire_server workers_server", *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
+        return
     for kind in options.kinds:
         if kind not in KINDS:
             parser.error(f"there is no kind '{kind}'; there are {', '.join(KINDS)}")

@@ -8,6 +8,11 @@
 #include "server/send.h"
 #include "server/server.h"
 
+enum {
+    FIRST_REQUEST_MS =
+        1000 /* as long a client that connects gets for its request when descriptors are scarce */
+};
+
 /* ---- for the connection ---- */
 
 /* While a response does not leave, no request is read: a client that takes nothing cannot make the server store
@@ -187,6 +192,15 @@ void uvh_protocols_drain(struct uvh_conn *conn)
     if (is_idle(uvh_h1_of(conn)))
         uvh_conn_close(conn);
     uvh_conn_event_end(conn);
+}
+
+bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
+{
+    if (conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS)
+        return false;
+    uvh_timeout_cancel(&conn->timeout);
+    uvh_protocols_drain(conn);
+    return true;
 }
 
 /* ---- for exchanges ---- */

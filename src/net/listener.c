@@ -8,21 +8,26 @@
 
 enum { ACCEPTS_PER_TURN = 64 }; /* so that a flood of connections does not starve those that are open */
 
-static void pause_accepting(struct uvh_listener *listener, int code)
+void uvh_listener_pause(struct uvh_listener *listener)
 {
     listener->paused = true;
     uv_poll_stop(&listener->poll);
-    listener->on_pause(listener, code);
+}
+
+static void accept_failed(struct uvh_listener *listener, int code)
+{
+    uvh_listener_pause(listener);
+    listener->on_failed(listener, code);
 }
 
 static void accept_some(struct uvh_listener *listener, int count)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !listener->paused; i++) {
         int socket = uvh_socket_accept(listener->socket);
         if (socket == -EAGAIN)
             return;
         if (socket < 0) {
-            pause_accepting(listener, socket);
+            accept_failed(listener, socket);
             return;
         }
         listener->on_accept(listener, socket);
@@ -34,7 +39,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct uvh_listener *listener = UVH_CONTAINER_OF(poll, struct uvh_listener, poll);
     (void)events;
     if (status < 0)
-        pause_accepting(listener, status);
+        accept_failed(listener, status);
     else
         accept_some(listener, ACCEPTS_PER_TURN);
 }
@@ -60,7 +65,8 @@ void uvh_listener_resume(struct uvh_listener *listener)
 
 void uvh_listener_drain_queue(struct uvh_listener *listener)
 {
-    accept_some(listener, SOMAXCONN); /* also after a failure, which may be over */
+    listener->paused = false; /* the reason may be over */
+    accept_some(listener, SOMAXCONN);
 }
 
 void uvh_listener_close(struct uvh_listener *listener, uv_close_cb closed)

@@ -15,7 +15,7 @@ struct uvh_listener;
 /* Gets an accepted, non-blocking socket and owns it. */
 typedef void (*uvh_listener_accept_cb)(struct uvh_listener *listener, int socket);
 /* Accepting failed with `code` and is paused until uvh_listener_resume. */
-typedef void (*uvh_listener_pause_cb)(struct uvh_listener *listener, int code);
+typedef void (*uvh_listener_failed_cb)(struct uvh_listener *listener, int code);
 
 struct uvh_listener {
     uv_poll_t poll;
@@ -23,13 +23,16 @@ struct uvh_listener {
     struct uvh_list link; /* the owner's list */
     void *owner;
     uvh_listener_accept_cb on_accept;
-    uvh_listener_pause_cb on_pause;
+    uvh_listener_failed_cb on_failed;
     bool paused;
 };
 
 /* Starts accepting on a socket that listens, which is closed with the listener. 0, or libuv's code and the socket stays the caller's. Owner,
- * on_accept and on_pause are set before. */
+ * on_accept and on_failed are set before. */
 int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket);
+
+/* Accepts no more until uvh_listener_resume, also from within on_accept. */
+void uvh_listener_pause(struct uvh_listener *listener);
 
 /* Accepts again after a pause; harmless when not paused. */
 void uvh_listener_resume(struct uvh_listener *listener);

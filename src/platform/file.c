@@ -278,3 +278,12 @@ size_t uvh_file_descriptor_limit(void)
         return 1024; /* the usual soft limit */
     return limit.rlim_cur > INT_MAX ? INT_MAX : (size_t)limit.rlim_cur;
 }
+
+int uvh_file_lowest_free_descriptor(void)
+{
+    int descriptor = open("/", O_PATH | O_CLOEXEC);
+    if (descriptor < 0)
+        return INT_MAX;
+    close(descriptor);
+    return descriptor;
+}

@@ -96,4 +96,7 @@ int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg);
 /* How many descriptors the process may have open. */
 size_t uvh_file_descriptor_limit(void);
 
+/* The number that the next descriptor gets, INT_MAX when there is none. */
+int uvh_file_lowest_free_descriptor(void);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "conn/conn.h"
+#include "platform/file.h"
 #include "platform/socket.h"
 #include "server/protocols.h"
 #include "server/server.h"
@@ -22,6 +23,52 @@ struct letter {
     int socket;
 };
 
+/* ---- scarce descriptors ---- */
+
+/* Few are left, since the system gives the lowest one that is free. */
+static bool is_scarce(struct uvh_server *server, int descriptor)
+{
+    bool scarce = descriptor >= server->scarce_from;
+    if (scarce == atomic_load_explicit(&server->descriptors_scarce, memory_order_relaxed))
+        return scarce;
+    if (scarce && !atomic_exchange(&server->descriptors_scarce, true))
+        uvh_server_log(server, UVHTTP_LOG_WARNING,
+                       "few descriptors are left (ulimit -n): closing the connections idle longest");
+    else if (!scarce)
+        atomic_store_explicit(&server->descriptors_scarce, false, memory_order_relaxed);
+    return scarce;
+}
+
+/* The connection that has been idle longest is closed. False when there is none that may be. */
+static bool make_way(struct uvh_worker *worker)
+{
+    struct uvh_timeout_list *idle = &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE];
+    struct uvh_timeout *first = uvh_timeout_first(idle);
+    if (first == NULL)
+        return false;
+    uint64_t idle_ms = uv_now(worker->loop) + idle->length_ms - first->deadline;
+    return uvh_protocols_make_way(UVH_CONTAINER_OF(first, struct uvh_conn, timeout), idle_ms);
+}
+
+static void resume(struct uvh_worker *worker)
+{
+    struct uvh_list *listeners = &worker->listeners;
+    for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
+        uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
+}
+
+bool uvh_accept_tick(struct uvh_worker *worker)
+{
+    struct uvh_server *server = worker->server;
+    if (atomic_load_explicit(&server->descriptors_scarce, memory_order_relaxed)) {
+        make_way(worker);
+        if (is_scarce(server, uvh_file_lowest_free_descriptor()))
+            return !uvh_list_empty(&worker->listeners);
+    }
+    resume(worker);
+    return false;
+}
+
 /* ---- taking ---- */
 
 static void count_accepted(struct uvh_worker *worker)
@@ -36,33 +83,13 @@ static size_t count_open(struct uvh_worker *worker)
     return atomic_fetch_add_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
 }
 
-/* Few descriptors are left, since the system gives the lowest one that is free: the connection that has been idle longest
- * makes way. False when there is none. */
-static bool make_way(struct uvh_worker *worker, int socket)
-{
-    bool scarce = socket >= worker->server->scarce_from;
-    if (scarce && !worker->descriptors_scarce)
-        uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
-                       "few descriptors are left (ulimit -n): closing the connections idle longest");
-    worker->descriptors_scarce = scarce;
-    struct uvh_timeout *idlest =
-        scarce ? uvh_timeout_first(&worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE]) : NULL;
-    if (idlest == NULL)
-        return !scarce;
-    uvh_timeout_cancel(idlest);
-    uvh_protocols_drain(UVH_CONTAINER_OF(idlest, struct uvh_conn, timeout));
-    return true;
-}
-
 /* A connection that is in `load` already. */
 static void take(struct uvh_worker *worker, int socket)
 {
     struct uvh_server *server = worker->server;
-    size_t most = make_way(worker, socket) ? server->config.max_connections : 0;
+    size_t most = server->config.max_connections;
     size_t open = count_open(worker);
     count_accepted(worker);
-    if (most == 0) /* refused with an answer, as by max_connections */
-        most = open;
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
@@ -89,6 +116,7 @@ void uvh_accept_closed(struct uvh_worker *worker)
 {
     atomic_fetch_sub_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&worker->load, 1, memory_order_relaxed);
+    resume(worker);
 }
 
 static void read_letter(struct uvh_letter *base, void *reader)
@@ -143,20 +171,22 @@ static void on_accept(struct uvh_listener *listener, int socket)
     struct uvh_worker *worker = listener->owner;
     struct uvh_worker *chosen = choose(worker);
     worker->accept_failing = false;
+    if (is_scarce(worker->server, socket) && !make_way(worker) && !worker->draining)
+        uvh_listener_pause(listener); /* the next ones wait in the queue of the system */
     if (chosen != worker && hand_over(chosen, socket))
         return;
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
     take(worker, socket);
 }
 
-static void on_pause(struct uvh_listener *listener, int code)
+static void on_failed(struct uvh_listener *listener, int code)
 {
     struct uvh_worker *worker = listener->owner;
     if (!worker->accept_failing) /* once, not at every try */
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
                        "cannot accept connections: %s; trying until it works", uvhttp_strerror(code));
     worker->accept_failing = true;
-    uvh_worker_watch_time(worker); /* its tick resumes listeners */
+    uvh_worker_watch_time(worker); /* its tick resumes the listener */
 }
 
 /* ---- listeners ---- */
@@ -178,7 +208,7 @@ int uvh_accept_begin(struct uvh_worker *worker, int socket)
         return UVHTTP_ENOMEM;
     listener->owner = worker;
     listener->on_accept = on_accept;
-    listener->on_pause = on_pause;
+    listener->on_failed = on_failed;
     int err = uvh_listener_start(listener, worker->loop, socket);
     if (err != 0) {
         uvh_free(server->allocator, listener);

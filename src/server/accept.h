@@ -19,6 +19,10 @@ void uvh_accept_end(struct uvh_worker *worker);
 /* Closes a listener without taking what waits in its queue. */
 void uvh_accept_drop(struct uvh_listener *listener);
 
+/* Listeners that are paused go on when that is possible: descriptors and memory may have come free elsewhere in the process.
+ * True: they may be paused still. */
+bool uvh_accept_tick(struct uvh_worker *worker);
+
 /* A connection that accept.c brought has been closed, or could not be taken. */
 void uvh_accept_closed(struct uvh_worker *worker);
 

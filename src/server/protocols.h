@@ -20,4 +20,8 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, bool reject);
  * of the list of its timeout. */
 void uvh_protocols_drain(struct uvh_conn *conn);
 
+/* Descriptors are scarce: a connection that has been idle for `idle_ms` is closed in the same way. False: not this one, whose
+ * client has just connected. */
+bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms);
+
 #endif

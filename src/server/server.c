@@ -96,7 +96,7 @@ static void reserve_descriptors(struct uvh_server *server)
         uvh_server_log(
             server, UVHTTP_LOG_WARNING,
             "max_connections is %zu, but the process may have %zu descriptors (ulimit -n): when %zu "
-            "are open, a new connection closes the one that has been idle longest",
+            "are open, a new connection closes the one that has been idle longest, or waits",
             server->config.max_connections, limit, limit - reserve);
 }
 

@@ -52,6 +52,7 @@ struct uvh_server {
     bool has_pool;
     struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
     int scarce_from;                  /* a descriptor of this number or above says that few are left */
+    atomic_bool descriptors_scarce;   /* and it has been logged */
     int port;                         /* of the first listener that has one */
     bool listened;
     bool

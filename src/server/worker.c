@@ -43,12 +43,9 @@ static void on_tick(uv_timer_t *tick)
         expire_exchanges(&worker->exchange_timeouts[i], now);
     for (size_t i = 0; i < worker->exchange_lengths.count; i++)
         expire_exchanges(&worker->exchange_lengths.lists[i], now);
-    /* Descriptors and memory may have come free elsewhere in the process. */
-    struct uvh_list *listeners = &worker->listeners;
-    for (struct uvh_list *link = listeners->next; link != listeners; link = link->next)
-        uvh_listener_resume(UVH_CONTAINER_OF(link, struct uvh_listener, link));
+    bool paused = uvh_accept_tick(worker);
     uvh_response_cache_expire(&worker->response_cache, now);
-    if (worker->conns.count == 0) {
+    if (worker->conns.count == 0 && !paused) {
         uvh_response_cache_release(&worker->response_cache);
         uv_timer_stop(tick);
     }

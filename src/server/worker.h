@@ -70,7 +70,6 @@ struct uvh_worker {
     struct uvh_list event_streams; /* exchanges: the worker ends them when it drains */
     bool blocking_full;            /* no more handlers that block fit, and it has been logged */
     size_t compared;               /* the worker it last compared its load with */
-    bool descriptors_scarce;       /* and it has been logged */
     bool accept_failing;           /* and it has been logged */
     bool draining;                 /* as `life` says; connections ask for it */
     bool closes_idle;              /* draining, and connections without a request are closed */

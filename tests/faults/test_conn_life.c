@@ -340,15 +340,54 @@ static void slow_reader_outlives_the_write_timeout(void **state)
 
 enum { DESCRIPTORS = 200, CLIENTS = 100 };
 
-static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state)
+static void limit_descriptors(rlim_t count)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = count;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void fresh_connections_wait_instead_of_closing_each_other(void **state)
 {
     static struct raw_client clients[CLIENTS];
-    struct rlimit before, small;
+    struct rlimit before;
     size_t count = 0;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    small = (struct rlimit){DESCRIPTORS, before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    limit_descriptors(DESCRIPTORS);
+    begin(0);
+    raw_client_close(&client, false);
+    size_t warnings = stage.warnings_logged;
+    while (count < CLIENTS - 2 && stage.warnings_logged == warnings) {
+        raw_client_connect(&clients[count++], uvhttp_server_port(stage.server), 0);
+        stage_turns(&stage, 5);
+    }
+    assert_in_range(count, 10, CLIENTS - 3);
+    assert_int_equal(active(), count);
+    for (int i = 0; i < 2; i++) /* they wait in the queue of the system */
+        raw_client_connect(&clients[count + (size_t)i], uvhttp_server_port(stage.server), 0);
+    stage_turns(&stage, 20);
+    assert_int_equal(active(), count);
+    for (size_t i = 0; i < count + 2; i++)
+        raw_client_send_text(&clients[i], GET);
+    raw_client_close(&clients[0], false); /* its end lets the next one in, for which others make way then */
+    for (size_t i = 1; i < count + 2; i++)
+        assert_int_equal(stage_drive_answers(&stage, &clients[i], STEP, 1), 1);
+    for (size_t i = 1; i < count + 2; i++)
+        raw_client_close(&clients[i], false);
+    end();
+    limit_descriptors(before.rlim_cur);
+}
+
+static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state)
+{
+    static struct raw_client clients[CLIENTS];
+    struct rlimit before;
+    size_t count = 0;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit_descriptors(DESCRIPTORS);
     begin(0);
     raw_client_close(&client, false);
     size_t warnings = stage.warnings_logged;
@@ -368,7 +407,7 @@ static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state
     for (size_t i = 0; i < count; i++)
         raw_client_close(&clients[i], false);
     end();
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    limit_descriptors(before.rlim_cur);
 }
 
 int main(void)
@@ -385,6 +424,7 @@ int main(void)
         cmocka_unit_test(request_in_the_socket_is_answered_when_the_timeout_expires),
         cmocka_unit_test(rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires),
         cmocka_unit_test(slow_reader_outlives_the_write_timeout),
+        cmocka_unit_test(fresh_connections_wait_instead_of_closing_each_other),
         cmocka_unit_test(idlest_connection_makes_way_when_descriptors_are_scarce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,14 +206,12 @@ def test_server_without_free_descriptors_survives_and_resumes(start):
     pid = server.pid()
     crowd = [server.connect() for _ in range(100)]
     for connection in crowd:
-        connection.send(raw.request())
-    assert crowd[0].response().status == 200
+        connection.send(raw.request()[:-2])  # who has begun a request does not make way
     before = cpu_ticks(pid)
     time.sleep(1)
     assert cpu_ticks(pid) - before < os.sysconf("SC_CLK_TCK") // 2, "the server burns its CPU while it cannot accept"
-    # Those who came in time are served all the while.
-    assert crowd[0].ask().status == 200
-    crowd.pop(0).close()
+    for connection in crowd:
+        connection.send(raw.request()[-2:])
     waiting = {connection.socket: connection for connection in crowd}
     while waiting:
         ready, _, _ = select.select(list(waiting), [], [], raw.SAFETY_TIMEOUT)
