@@ -5,7 +5,7 @@
  *
  * Errors shared by every send function, and by those that set something:
  *   UVHTTP_EANSWERED  the response was sent already; nothing is sent a second time
- *   UVHTTP_EGONE      the client has gone; nothing can be sent any more
+ *   UVHTTP_EGONE      the client has gone, or the server has ended the response (a timeout, its stop)
  *   UVHTTP_ENOMEM     out of memory; a handler may just return it (the client gets 503)
  *   UVHTTP_EHEADER    a field name is no token, or a value holds a control character but tab (RFC 9110 section 5.5)
  *   UVHTTP_EINVAL     a status outside 200..599 (interim answers are sent by the server itself) */

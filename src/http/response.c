@@ -59,7 +59,7 @@ int uvh_response_check_open(const struct uvhttp_response *response)
         return UVHTTP_EGONE;
     if (response->state == UVH_RESPONSE_OPEN)
         return 0;
-    return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    return uvh_response_over_code(response);
 }
 
 static int grow(struct uvh_arena *arena, struct uvh_header_list *list)

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include <uvhttp/error.h>
 #include <uvhttp/response.h>
 
 #include "base/arena.h"
@@ -79,6 +80,7 @@ struct uvhttp_response {
     bool sending;     /* the hooks are at work: fields may change, nothing may be sent */
     bool wants_drain; /* a piece was refused: tell when there is room */
     bool heartbeat;   /* a stream of events: a comment goes out when nothing else does */
+    bool taken_away;  /* the server has ended it, not its handler, for whom it is gone */
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* the newest first */
@@ -119,6 +121,12 @@ static inline void uvh_response_release_body(struct uvhttp_response *response)
 {
     if (response->body.release != NULL || response->filters != NULL)
         uvh_response_run_releases(response);
+}
+
+/* Why nothing more can be sent of a response that is over: UVHTTP_EGONE or UVHTTP_EANSWERED. */
+static inline int uvh_response_over_code(const struct uvhttp_response *response)
+{
+    return response->state == UVH_RESPONSE_GONE || response->taken_away ? UVHTTP_EGONE : UVHTTP_EANSWERED;
 }
 
 /* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */

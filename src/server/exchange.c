@@ -290,6 +290,7 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->state = UVH_RESPONSE_GONE;
     tell_abort(response);
     response->state = UVH_RESPONSE_OPEN;
+    response->taken_away = true;
     uvh_response_forget(response); /* also because the handler may have freed something just now */
     response->close_after = true;
     uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
@@ -402,6 +403,7 @@ void uvh_exchange_end_events(struct uvh_exchange *exchange)
     uvh_list_remove(&exchange->link);
     exchange->is_listed = false;
     response->on_abort = NULL;
+    response->taken_away = true;
     uvh_exchange_hold(exchange);
     (void)uvhttp_response_end(response); /* a failure has ended it as well */
     if (on_abort != NULL)

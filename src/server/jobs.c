@@ -124,7 +124,7 @@ static int defer(uvhttp_response_t *response, enum uvh_lane lane, uvhttp_work_cb
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (!uvhttp_response_open(response) && response->state != UVH_RESPONSE_BEGUN)
-        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+        return uvh_response_over_code(response);
     if (work == NULL || done == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
     return start_job(exchange, lane, work, done, arg);

@@ -262,7 +262,7 @@ int uvhttp_response_fail(uvhttp_response_t *response, int error)
     if (error >= 0 || response->sending || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
     if (response->state == UVH_RESPONSE_GONE || response->state == UVH_RESPONSE_SENT)
-        return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+        return uvh_response_over_code(response);
     uvh_exchange_hold(exchange);
     uvh_exchange_conclude(exchange, error);
     uvh_exchange_let_go(exchange);

@@ -31,7 +31,7 @@ static int check_begun(const struct uvhttp_response *response)
 {
     if (response->state == UVH_RESPONSE_BEGUN)
         return 0;
-    return response->state == UVH_RESPONSE_GONE ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    return uvh_response_over_code(response);
 }
 
 /* Never for a handler that blocks, which holds up nobody, and for a stream of events: a hub writes

@@ -97,8 +97,15 @@ static int events(uvhttp_request_t *request, uvhttp_response_t *response, void *
 {
     (void)request;
     (void)arg;
+    static const uvhttp_sse_event_t event = {
+        .data = {"x", 1}
+    };
     int err = uvhttp_response_begin_events(response);
     uv_sem_wait(&gate);
+    if (err == 0)
+        err = uvhttp_response_send_event(response, &event);
+    atomic_store(&first_result, err);
+    atomic_store(&ended, 1);
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
@@ -376,6 +383,29 @@ static void its_stream_of_events_has_heartbeats(void **state)
     assert_true(had_one);
 }
 
+static void its_stream_of_events_is_gone_when_the_server_stops(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_sem_init(&gate, 0), 0);
+    begin();
+    ask("/events");
+    for (int turn = 0; turn < 5000 && client.received == 0; turn++) {
+        raw_client_step(&client, 1000);
+        stage_wait(&stage);
+    }
+    uvhttp_server_stop(stage.server);
+    stage_drive_to_end(&stage, &client, 1000);
+    uv_sem_post(&gate);
+    for (int turn = 0; turn < 5000 && !has_ended(NULL); turn++)
+        stage_wait(&stage);
+    stage_turns(&stage, 5);
+    size_t errors = stage.errors_logged;
+    end();
+    uv_sem_destroy(&gate);
+    assert_int_equal(atomic_load(&first_result), UVHTTP_EGONE);
+    assert_int_equal(errors, 0);
+}
+
 /* ---- the last letters ---- */
 
 static int handed_over = -1;
@@ -438,6 +468,7 @@ int main(void)
         cmocka_unit_test(its_client_need_not_wait_for_a_handler_that_is_late),
         cmocka_unit_test(static_handler_on_blocking_thread_gets_einval),
         cmocka_unit_test(its_stream_of_events_has_heartbeats),
+        cmocka_unit_test(its_stream_of_events_is_gone_when_the_server_stops),
         cmocka_unit_test(a_connection_that_comes_last_is_served_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

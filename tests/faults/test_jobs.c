@@ -42,10 +42,12 @@ static void block(void *arg)
     uv_sem_wait(&lane->gate);
 }
 
+static int sent;
+
 static int released(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
-    return uvhttp_response_send_text(response, 200, "released");
+    return sent = uvhttp_response_send_text(response, 200, "released");
 }
 
 static int block_quick(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -315,6 +317,24 @@ static void heavy_job_runs_while_quick_lane_is_full(void **state)
     release_lane(UVH_LANE_HEAVY, 1);
     assert_status(2, 200);
     drain_lane(0, UVH_LANE_QUICK);
+    end();
+}
+
+static void job_behind_its_timeout_hears_that_its_response_is_gone(void **state)
+{
+    bool retry;
+    (void)state;
+    begin_unheard();
+    stage.config->handler_timeout = 1;
+    build();
+    stage_listen(&stage);
+    block_lane(0, UVH_LANE_HEAVY);
+    assert_int_equal(status_of(0, &retry), 503);
+    release_lane(UVH_LANE_HEAVY, 1);
+    await_counts(UVH_LANE_HEAVY, 0, 0);
+    stage_turns(&stage, 5);
+    assert_int_equal(sent, UVHTTP_EGONE);
+    assert_int_equal(stage.errors_logged, 0);
     end();
 }
 
@@ -730,6 +750,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quick_lookup_is_answered_while_heavy_lane_is_full),
         cmocka_unit_test(heavy_job_runs_while_quick_lane_is_full),
+        cmocka_unit_test(job_behind_its_timeout_hears_that_its_response_is_gone),
         cmocka_unit_test(full_queue_gets_503_with_retry_after),
         cmocka_unit_test(static_lookup_gets_503_when_quick_queue_is_full),
         cmocka_unit_test(full_queue_takes_nothing_of_a_new_response),
