@@ -306,9 +306,22 @@ UVHTTP_EXPORT bool uvhttp_response_open(const uvhttp_response_t *response);
  * stops first; then the response is gone and must not be touched any more. Without an abort callback you cannot know, so
  * set one whenever you answer later. At most one; a second call replaces the first. Not called once the response is sent.
  * A client that only ends its sending side still gets its answer, and one that has closed looks the same until something is
- * sent to it or the system's probes (about two minutes of silence) find out; a reset is noticed at once. */
+ * sent to it or the system's probes (about two minutes of silence) find out; a reset is noticed at once.
+ * uvhttp_response_on_peer_end tells of both. */
 typedef void (*uvhttp_abort_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort, void *arg);
+
+/* The client has ended its sending side while the response is not complete: called once, in a loop iteration after this
+ * call. Most clients that do so have closed the connection and take nothing more. With 0 the response is sent later as before, and
+ * a client that waits for it gets it; UVHTTP_EGONE closes the connection, and the abort callback is called; other negative
+ * results are as a handler's. At most one; a second call replaces the first, and NULL takes it back. The loop's thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL     a blocking handler: its next call tells that the client has gone
+ *   UVHTTP_EANSWERED  the response was sent
+ *   UVHTTP_EGONE      the client has gone, or the server has ended the response */
+typedef int (*uvhttp_peer_end_cb)(uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb ended,
+                                              void *arg);
 
 /* Runs `work(arg)` on a thread of the server's quick lane, then `done(response, arg)` on the
  * loop. For short work that may block: a look at a file, a read, a query that is answered at

@@ -248,6 +248,26 @@ public:
     Result flush() const noexcept { return uvhttp_response_flush(response_); }
     std::size_t pending() const noexcept { return uvhttp_response_pending(response_); }
 
+    /* Called once when the client has ended its side: most have closed the connection then. It can still be answered;
+     * UVHTTP_EGONE as its result closes the connection. */
+    template <class F> Result onPeerEnd(F &&ended) const
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, Response>,
+                      "a function for the client's end takes nothing, or a Response");
+        Kept *kept = store(std::forward<F>(ended));
+        if (kept == nullptr)
+            return UVHTTP_ENOMEM;
+        return uvhttp_response_on_peer_end(
+            response_,
+            [](uvhttp_response_t *response, void *arg) noexcept {
+                return detail::guard(response, [&] {
+                    return detail::callWith(detail::stored<Kept>(arg), Response(response));
+                });
+            },
+            kept);
+    }
+
     /* Called after UVHTTP_EFULL, when everything has left, in a later loop iteration. */
     template <class F> Result onDrain(F &&drain) const
     {

@@ -83,6 +83,12 @@ static bool discards(const struct uvh_conn *conn)
     return conn->state == UVH_CONN_LINGERING || conn->discarding;
 }
 
+static bool sees_peer_end(const struct uvh_conn *conn)
+{
+    return (conn->socket.peer_ended || conn->peer_ended) && conn->state == UVH_CONN_OPEN &&
+           conn->user->awaits_peer_end != NULL && conn->user->awaits_peer_end(conn);
+}
+
 static void schedule(struct uvh_conn *conn)
 {
     if (!uvh_list_empty(&conn->ready))
@@ -98,6 +104,8 @@ static bool has_work(const struct uvh_conn *conn)
     if (!uvh_output_is_empty(&conn->out) && conn->socket.writable && !uvh_output_is_paced(conn))
         return true;
     if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
+        return true;
+    if (sees_peer_end(conn))
         return true;
     bool input = (conn->in.length > 0 && !conn->starved) || (conn->peer_ended && !conn->end_reported);
     bool readable = conn->socket.readable && !conn->peer_ended;
@@ -197,6 +205,8 @@ static void work(struct uvh_conn *conn)
         return;
     if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
         conn->user->drain(conn);
+    if (sees_peer_end(conn))
+        conn->user->peer_end_seen(conn);
     if (!uvh_conn_is_closed(conn))
         take_input(conn);
 }

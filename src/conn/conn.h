@@ -33,6 +33,9 @@ struct uvh_conn_user {
     size_t (*receive)(struct uvh_conn *conn, char *data, size_t size);
     /* The peer has ended its side, and the bytes before that were taken. */
     void (*peer_ended)(struct uvh_conn *conn);
+    /* Question: the user is to be told as soon as the peer has ended its side, whether bytes are taken or not. NULL: no. */
+    bool (*awaits_peer_end)(const struct uvh_conn *conn);
+    void (*peer_end_seen)(struct uvh_conn *conn);
     /* Bytes cannot be received: no memory for a buffer. */
     void (*out_of_memory)(struct uvh_conn *conn);
     /* The output queue has become empty. */

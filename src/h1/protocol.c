@@ -27,11 +27,41 @@ static bool wants_bytes(const struct uvh_conn *conn)
     return h1->state == UVH_H1_BODY && !uvh_h1_exchange(h1)->base.request.body_paused;
 }
 
+/* There is no request yet, so nobody to tell. */
+static void drop_head(struct uvh_conn *conn)
+{
+    struct uvh_h1_exchange *exchange = conn->owner;
+    if (exchange == NULL)
+        return;
+    uvh_arena_release(&exchange->base.arena);
+    conn->owner = NULL;
+    uvh_conn_unref(conn);
+}
+
 /* A request that is complete is answered all the same. One that is not can never be. */
 static void peer_ended(struct uvh_conn *conn)
 {
-    if (uvh_h1_of(conn)->state != UVH_H1_WAIT)
+    const struct uvh_h1 *h1 = uvh_h1_of(conn);
+    if (h1->state == UVH_H1_WAIT)
+        return;
+    if (h1->state == UVH_H1_HEAD && !uvh_output_is_empty(&conn->out)) { /* the answer before leaves first */
+        drop_head(conn);
+        uvh_conn_close_when_sent(conn, false);
+    } else {
         uvh_conn_close(conn);
+    }
+}
+
+static bool awaits_peer_end(const struct uvh_conn *conn)
+{
+    const struct uvh_h1_exchange *exchange = conn->owner;
+    return exchange != NULL && uvh_exchange_awaits_peer_end(&exchange->base);
+}
+
+static void peer_end_seen(struct uvh_conn *conn)
+{
+    struct uvh_h1_exchange *exchange = conn->owner;
+    uvh_exchange_peer_ended(&exchange->base);
 }
 
 static bool waits_for_room(const struct uvh_conn *conn)
@@ -124,10 +154,8 @@ static void closed(struct uvh_conn *conn)
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     if (exchange == NULL)
         return;
-    if (h1->state == UVH_H1_HEAD) { /* no request yet, so nobody to tell */
-        uvh_arena_release(&exchange->base.arena);
-        conn->owner = NULL;
-        uvh_conn_unref(conn);
+    if (h1->state == UVH_H1_HEAD) {
+        drop_head(conn);
         return;
     }
     if (uvh_h1_worker(h1)->server->on_finished != NULL) /* as long as the socket knows it */
@@ -140,6 +168,8 @@ static const struct uvh_conn_user h1_user = {
     .wants_bytes = wants_bytes,
     .receive = uvh_h1_receive,
     .peer_ended = peer_ended,
+    .awaits_peer_end = awaits_peer_end,
+    .peer_end_seen = peer_end_seen,
     .out_of_memory = uvh_h1_out_of_memory,
     .sent = uvh_h1_sent,
     .read_failed = uvh_h1_read_failed,
@@ -205,6 +235,14 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
 
 /* ---- for exchanges ---- */
 
+/* It may have come already: the end of this event sees to that. */
+static void await_peer_end(struct uvh_exchange *base)
+{
+    struct uvh_conn *conn = &uvh_h1_exchange_of(base)->h1->conn;
+    uvh_conn_event_begin(conn);
+    uvh_conn_event_end(conn);
+}
+
 static void timed_out(struct uvh_exchange *base, enum uvh_exchange_timeout timeout)
 {
     struct uvh_h1 *h1 = uvh_h1_exchange_of(base)->h1;
@@ -263,6 +301,7 @@ static const struct uvh_protocol h1_protocol = {
     .has_room = uvh_h1_chunks_has_room,
     .pending = uvh_h1_chunks_pending,
     .await_room = uvh_h1_chunks_await_room,
+    .await_peer_end = await_peer_end,
     .end = uvh_h1_chunks_end,
     .upgrade = uvh_h1_upgrade,
     .interim = uvh_h1_chunks_interim,

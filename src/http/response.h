@@ -96,6 +96,8 @@ struct uvhttp_response {
     void *abort_arg;
     uvhttp_drain_cb on_drain;
     void *drain_arg;
+    uvhttp_peer_end_cb on_peer_end;
+    void *peer_end_arg;
     const atomic_bool *gone;      /* of a handler on another thread: set when nothing can be sent any more */
     struct uvhttp_stream *stream; /* of an upgrade */
     struct uvh_pull *pull;        /* server/send_pieces.c; NULL unless the body is pulled */

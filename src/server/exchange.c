@@ -266,6 +266,35 @@ void uvh_exchange_drained(struct uvh_exchange *exchange)
     uvh_exchange_let_go(exchange);
 }
 
+void uvh_exchange_peer_ended(struct uvh_exchange *exchange)
+{
+    uvhttp_response_t *response = &exchange->response;
+    uvhttp_peer_end_cb on_peer_end = response->on_peer_end;
+    response->on_peer_end = NULL;
+    uvh_exchange_hold(exchange);
+    int result = on_peer_end(response, response->peer_end_arg);
+    bool unfinished = response->state == UVH_RESPONSE_OPEN || response->state == UVH_RESPONSE_BEGUN;
+    if (result == UVHTTP_EGONE && unfinished)
+        exchange->protocol->abandon(exchange);
+    else
+        uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
+    uvh_exchange_let_go(exchange);
+}
+
+int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb ended, void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    if (uvh_blocking_is(exchange))
+        return UVHTTP_EINVAL;
+    if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)
+        return uvh_response_over_code(response);
+    response->on_peer_end = ended;
+    response->peer_end_arg = arg;
+    if (ended != NULL)
+        exchange->protocol->await_peer_end(exchange);
+    return 0;
+}
+
 /* The handler's part is over before it has answered: it is told, since what it sends would not go out any more. */
 static void tell_abort(uvhttp_response_t *response)
 {

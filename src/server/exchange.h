@@ -41,6 +41,8 @@ struct uvh_protocol {
     void (*admitted)(struct uvh_exchange *exchange);
     /* request->body_paused has changed: nothing is to be read for now, or a body that is collected again. */
     void (*pause_body)(struct uvh_exchange *exchange);
+    /* response->on_peer_end was set: uvh_exchange_peer_ended is to be called once the client has ended its side. */
+    void (*await_peer_end)(struct uvh_exchange *exchange);
     /* request->on_body was set, or the body is not paused any more: read on. */
     void (*read_body)(struct uvh_exchange *exchange);
     /* Not even an error could be answered: the stream is to be ended at once. Calls uvh_exchange_finish. */
@@ -138,6 +140,17 @@ void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange);
 
 /* The head of a stream of events has been sent: the server ends it when it stops. */
 void uvh_exchange_begin_events(struct uvh_exchange *exchange);
+/* Somebody waits for the end of the client's side. */
+static inline bool uvh_exchange_awaits_peer_end(const struct uvh_exchange *exchange)
+{
+    const struct uvhttp_response *response = &exchange->response;
+    return response->on_peer_end != NULL &&
+           (response->state == UVH_RESPONSE_OPEN || response->state == UVH_RESPONSE_BEGUN);
+}
+
+/* It has come. The exchange may be gone afterwards. */
+void uvh_exchange_peer_ended(struct uvh_exchange *exchange);
+
 /* The server stops. The exchange may be gone afterwards. */
 void uvh_exchange_end_events(struct uvh_exchange *exchange);
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -52,6 +53,64 @@ static int begin_events(uvhttp_request_t *request, uvhttp_response_t *response, 
     return uvhttp_response_begin_events(response);
 }
 
+static uvhttp_response_t *awaited;
+static int ends, end_result;
+
+static int on_peer_end(uvhttp_response_t *response, void *arg)
+{
+    assert_ptr_equal(response, awaited);
+    assert_ptr_equal(arg, &ends);
+    ends++;
+    return end_result;
+}
+
+static void count_abort(uvhttp_response_t *response, void *arg)
+{
+    (void)response;
+    (void)arg;
+    aborted++;
+    awaited = NULL;
+}
+
+static int answer_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    awaited = response;
+    uvhttp_response_on_abort(response, count_abort, NULL);
+    return uvhttp_response_on_peer_end(response, on_peer_end, &ends);
+}
+
+static int begin_and_wait(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    return err != 0 ? err : answer_later(request, response, arg);
+}
+
+static size_t pieces_left;
+
+static int write_pieces(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    int err = 0;
+    while (err == 0 && pieces_left > 0) {
+        err = uvhttp_response_write(response, large, LARGE / 4);
+        pieces_left -= err == 0;
+    }
+    if (err == UVHTTP_EFULL)
+        return 0;
+    return err != 0 ? err : uvhttp_response_end(response);
+}
+
+static int answer_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    pieces_left = 12;
+    uvhttp_response_on_drain(response, write_pieces, NULL);
+    int err = uvhttp_response_begin(response, 200, "text/plain", 3 * (uint64_t)LARGE);
+    return err != 0 ? err : write_pieces(response, arg);
+}
+
 static void on_stopping(uvhttp_server_t *server, void *arg)
 {
     assert_ptr_equal(server, stage.server);
@@ -77,6 +136,9 @@ static void begin(size_t grace)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", answer_much, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/events", begin_events, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/later", answer_later, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/pieces", answer_in_pieces, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/begun", begin_and_wait, NULL), 0);
     uvhttp_server_on_stopping(stage.server, on_stopping, &stopping);
     uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
     stage_listen(&stage);
@@ -104,6 +166,96 @@ static void turn_until_stopped(void)
     for (int i = 0; i < MOST_WAITS && stopped == 0; i++)
         stage_wait(&stage);
     assert_int_equal(stopped, 1);
+}
+
+/* ---- the client's end while a response is awaited ---- */
+
+static void begin_waiting(const char *request, int result)
+{
+    ends = 0;
+    end_result = result;
+    awaited = NULL;
+    begin(0);
+    raw_client_send_text(&client, request);
+    raw_client_step(&client, STEP);
+}
+
+static void await_end(void)
+{
+    for (int i = 0; i < MOST_WAITS && ends == 0; i++)
+        stage_wait(&stage);
+    stage_turns(&stage, 10);
+    assert_int_equal(ends, 1);
+}
+
+#define LATER "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"
+#define BEGUN "GET /begun HTTP/1.1\r\nHost: h\r\n\r\n"
+
+static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
+{
+    static const char *const requests[] = {LATER, BEGUN,
+                                           LATER GET}; /* the last with bytes that are not taken yet */
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        begin_waiting(requests[i], UVHTTP_EGONE);
+        stage_turns(&stage, 10);
+        assert_non_null(awaited);
+        assert_int_equal(ends, 0);
+        raw_client_close(&client, false);
+        await_end();
+        assert_int_equal(aborted, 1);
+        assert_int_equal(active(), 0);
+        assert_int_equal(stage.errors_logged, 0);
+        end();
+    }
+}
+
+static void end_that_comes_with_the_request_is_noticed(void **state)
+{
+    (void)state;
+    begin_waiting(LATER, UVHTTP_EGONE);
+    raw_client_close(&client, false);
+    await_end();
+    assert_int_equal(aborted, 1);
+    end();
+}
+
+static void client_that_only_ends_its_side_is_answered(void **state)
+{
+    (void)state;
+    begin_waiting(LATER, 0);
+    assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
+    await_end();
+    assert_int_equal(aborted, 0);
+    assert_int_equal(uvhttp_response_send_text(awaited, 200, "late"), 0);
+    assert_answered(1);
+    assert_int_equal(uvhttp_response_on_peer_end(awaited, on_peer_end, &ends), UVHTTP_EANSWERED);
+    stage_drive_to_end(&stage, &client, STEP);
+    assert_int_equal(ends, 1);
+    end();
+}
+
+static void client_that_only_ends_its_side_gets_a_whole_body_in_pieces(void **state)
+{
+    (void)state;
+    begin_waiting("GET /pieces HTTP/1.1\r\nHost: h\r\n\r\n", 0);
+    assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
+    assert_answered(1);
+    end();
+}
+
+static void failure_at_the_clients_end_is_answered_as_a_handlers(void **state)
+{
+    struct raw_answer got;
+    size_t offset = 0;
+    (void)state;
+    begin_waiting(LATER, UVHTTP_ENOMEM);
+    assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
+    await_end();
+    assert_answered(1);
+    assert_true(raw_client_answer(&client, &offset, false, &got));
+    assert_int_equal(got.status, 503);
+    end();
 }
 
 /* ---- drain ---- */
@@ -413,6 +565,11 @@ static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closing_client_is_noticed_while_a_response_is_awaited),
+        cmocka_unit_test(end_that_comes_with_the_request_is_noticed),
+        cmocka_unit_test(client_that_only_ends_its_side_is_answered),
+        cmocka_unit_test(client_that_only_ends_its_side_gets_a_whole_body_in_pieces),
+        cmocka_unit_test(failure_at_the_clients_end_is_answered_as_a_handlers),
         cmocka_unit_test(request_during_the_grace_is_answered_and_ends_its_connection),
         cmocka_unit_test(idle_connection_is_closed_after_the_grace),
         cmocka_unit_test(idle_connection_is_closed_at_once_without_a_grace),

@@ -624,6 +624,30 @@ static void blocking_files_route_is_refused(void **)
     assert_true(server.error() == UVHTTP_EINVAL);
 }
 
+static void end_of_a_client_is_told(void **)
+{
+    Stage stage;
+    int ends = 0, aborts = 0;
+    Later kept;
+    stage.server->get("/", [&](Response res) -> Result {
+        if (Result error = res.onPeerEnd([&ends] {
+                ends++;
+                return UVHTTP_EGONE;
+            }))
+            return error;
+        kept = res.later([&aborts] { aborts++; });
+        return 0;
+    });
+    stage.listen();
+    stage.connect();
+    raw_client_send_text(&stage.client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&stage.client, 1000);
+    raw_client_close(&stage.client, false);
+    stage.until([&] { return aborts > 0; });
+    assert_int_equal(ends, 1);
+    assert_false(static_cast<bool>(kept));
+}
+
 static void test_bodies_trailers_and_events(void **)
 {
     Stage stage;
@@ -1741,6 +1765,7 @@ int main()
         cmocka_unit_test(test_deferred_work),
         cmocka_unit_test(test_blocking_handlers),
         cmocka_unit_test(blocking_files_route_is_refused),
+        cmocka_unit_test(end_of_a_client_is_told),
         cmocka_unit_test(test_bodies_trailers_and_events),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_the_first_failure_stays),

@@ -186,6 +186,7 @@ static void refuse_bodies(uvhttp_response_t *res)
     NULL_CALL(uvhttp_response_on_abort, abort, uvhttp_response_on_abort(res, NULL, NULL));
     NULL_CALL(uvhttp_response_on_read_error, failed, uvhttp_response_on_read_error(res, NULL, NULL));
     NULL_CALL(uvhttp_response_on_drain, drain, uvhttp_response_on_drain(res, NULL, NULL));
+    NULL_ROW(uvhttp_response_on_peer_end, ended, uvhttp_response_on_peer_end(res, NULL, NULL) == 0);
     NULL_CALL(uvhttp_response_use_prepared, prepared, uvhttp_response_use_prepared(res, NULL));
 }
 
