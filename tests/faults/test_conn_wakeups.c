@@ -20,6 +20,7 @@
 #include "support/stage.h"
 
 enum { STEP = 1 << 20 };
+
 static struct stage stage;
 static struct raw_client client;
 static uvhttp_response_t *kept;
@@ -28,41 +29,46 @@ static int aborted, requests, stopped, ends, drains, data_calls;
 static uint64_t bytes_sent;
 static char piece[200000];
 
-static void on_abort(uvhttp_response_t *r, void *arg)
+static void on_abort(uvhttp_response_t *response, void *arg)
 {
-    (void)r;
+    (void)response;
     (void)arg;
     aborted++;
     kept = NULL;
 }
-static int later(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+
+static int later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)q;
+    (void)request;
     (void)arg;
     requests++;
-    kept = r;
-    uvhttp_response_on_abort(r, on_abort, NULL);
+    kept = response;
+    uvhttp_response_on_abort(response, on_abort, NULL);
     return 0;
 }
-static int say(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+
+static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)q;
+    (void)request;
     (void)arg;
     requests++;
-    return uvhttp_response_send_text(r, 200, "hello");
+    return uvhttp_response_send_text(response, 200, "hello");
 }
-static void on_stopped(uvhttp_server_t *s, void *arg)
+
+static void on_stopped(uvhttp_server_t *server, void *arg)
 {
-    (void)s;
+    (void)server;
     (void)arg;
     stopped++;
 }
-static void on_finished(uvhttp_request_t *q, uvhttp_response_t *r, const uvhttp_outcome_t *o, void *arg)
+
+static void on_finished(uvhttp_request_t *request, uvhttp_response_t *response,
+                        const uvhttp_outcome_t *outcome, void *arg)
 {
-    (void)q;
-    (void)r;
+    (void)request;
+    (void)response;
     (void)arg;
-    bytes_sent = o->bytes_sent;
+    bytes_sent = outcome->bytes_sent;
 }
 
 static void begin_server(void)
@@ -72,29 +78,32 @@ static void begin_server(void)
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
 }
+
 static void listen_and_connect(void)
 {
     uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
+
 static void end(void)
 {
     raw_client_close(&client, false);
     stage_end(&stage);
 }
-static void waits(int n)
+
+static void waits(int count)
 {
-    while (n-- > 0) {
+    while (count-- > 0) {
         raw_client_step(&client, STEP);
         stage_wait(&stage);
     }
 }
 
-/* request and reset in one edge: nobody looks at `failed` any more. */
-static void reset_together_with_request_is_noticed(void **s)
+/* One edge reports both. */
+static void reset_together_with_request_is_noticed(void **state)
 {
-    (void)s;
+    (void)state;
     begin_server();
     uvhttp_server_route(stage.server, "GET", "/", later, NULL);
     listen_and_connect();
@@ -108,10 +117,10 @@ static void reset_together_with_request_is_noticed(void **s)
     assert_int_equal(requests, 1);
     assert_int_equal(seen, 1);
 }
-/* control: the reset comes later */
-static void reset_after_request_is_noticed(void **s)
+
+static void reset_after_request_is_noticed(void **state)
 {
-    (void)s;
+    (void)state;
     begin_server();
     uvhttp_server_route(stage.server, "GET", "/", later, NULL);
     listen_and_connect();
@@ -126,21 +135,22 @@ static void reset_after_request_is_noticed(void **s)
     assert_int_equal(seen, 1);
 }
 
-/* bytes_sent underflows when a large piece meets a broken connection. */
-static int begin_and_break(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+/* What was counted when a large piece was queued is taken back. */
+static int begin_and_break(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)q;
+    (void)request;
     (void)arg;
-    int err = uvhttp_response_begin(r, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
     if (err != 0)
         return err;
     raw_client_close(&client, true);
-    err = uvhttp_response_write(r, piece, sizeof(piece));
+    err = uvhttp_response_write(response, piece, sizeof(piece));
     return 0;
 }
-static void bytes_sent_is_right_when_a_piece_breaks(void **s)
+
+static void bytes_sent_is_right_when_a_piece_breaks(void **state)
 {
-    (void)s;
+    (void)state;
     begin_server();
     bytes_sent = 0;
     uvhttp_server_route(stage.server, "GET", "/", begin_and_break, NULL);
@@ -153,7 +163,7 @@ static void bytes_sent_is_right_when_a_piece_breaks(void **s)
     assert_true(bytes_sent < sizeof(piece) + 1000);
 }
 
-/* what was read together with an answered request is lost when the server stops. */
+/* The second request was read together with the first. */
 static void answer_and_stop(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)worker;
@@ -161,17 +171,20 @@ static void answer_and_stop(uvhttp_server_t *server, size_t worker, void *arg)
     uvhttp_response_send_text(kept, 200, "first");
     uvhttp_server_stop(server);
 }
-static int first_later(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+
+static int first_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    return requests == 0 ? later(q, r, arg) : say(q, r, arg);
+    return requests == 0 ? later(request, response, arg) : say(request, response, arg);
 }
+
 static void poster(void *arg)
 {
     uvhttp_server_post(arg, 0, answer_and_stop, NULL);
 }
-static void kept_request_is_answered_at_stop(void **s)
+
+static void kept_request_is_answered_at_stop(void **state)
 {
-    (void)s;
+    (void)state;
     begin_server();
     stage.config->drain_grace = 0;
     uvhttp_server_route(stage.server, "GET", "/", first_later, NULL);
@@ -180,27 +193,28 @@ static void kept_request_is_answered_at_stop(void **s)
     raw_client_step(&client, 0);
     stage_turns(&stage, 10);
     assert_int_equal(requests, 1);
-    uv_thread_t t;
-    uv_thread_create(&t, poster, stage.server);
-    uv_thread_join(&t);
+    uv_thread_t thread;
+    uv_thread_create(&thread, poster, stage.server);
+    uv_thread_join(&thread);
     waits(100);
-    int r = requests;
+    int answered = requests;
     end();
-    assert_int_equal(r, 2);
+    assert_int_equal(answered, 2);
 }
 
-/* a body that a middleware has paused and resumed */
-static int pausing(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+/* A middleware pauses the body, and something else resumes it. */
+static int pausing(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)r;
+    (void)response;
     (void)arg;
-    uvhttp_request_pause_body(q);
-    kept_request = q;
+    uvhttp_request_pause_body(request);
+    kept_request = request;
     return UVHTTP_DECLINED;
 }
-static void collected_body_goes_on_after_resume(void **s)
+
+static void collected_body_goes_on_after_resume(void **state)
 {
-    (void)s;
+    (void)state;
     begin_server();
     uvhttp_server_use(stage.server, pausing, NULL);
     uvhttp_server_route(stage.server, "POST", "/", say, NULL);
@@ -213,13 +227,14 @@ static void collected_body_goes_on_after_resume(void **s)
     assert_int_equal(requests, 0);
     uvhttp_request_resume_body(kept_request);
     waits(200);
-    int r = requests;
+    int answered = requests;
     end();
-    assert_int_equal(r, 1);
+    assert_int_equal(answered, 1);
 }
 
-/* a stream that always has something to write never hears its client. */
+/* Output must not starve input. */
 static uvhttp_stream_t *stream;
+
 static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
 {
     (void)arg;
@@ -229,6 +244,7 @@ static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
     if (size > 0)
         uvhttp_stream_end(of);
 }
+
 static void on_drain(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
@@ -236,28 +252,35 @@ static void on_drain(uvhttp_stream_t *of, void *arg)
     uvhttp_stream_write(of, piece, 1000);
     uvhttp_stream_await_drain(of);
 }
+
 static void on_closed(uvhttp_stream_t *of, void *arg)
 {
     (void)of;
     (void)arg;
     stream = NULL;
 }
-static int upgrade(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+
+static int upgrade(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)q;
-    int err = uvhttp_response_upgrade(r, "x", arg, NULL, &stream);
+    (void)request;
+    int err = uvhttp_response_upgrade(response, "x", arg, NULL, &stream);
     if (err == 0)
         uvhttp_stream_await_drain(stream);
     return err;
 }
+
 static const char offer[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
-static void busy_stream_hears_its_client(void **s)
+
+static void busy_stream_hears_its_client(void **state)
 {
-    (void)s;
-    static const uvhttp_stream_events_t ev = {.data = on_data, .drain = on_drain, .closed = on_closed};
+    (void)state;
+    static const uvhttp_stream_events_t events = {.data = on_data, .drain = on_drain, .closed = on_closed};
     begin_server();
-    uvhttp_route_t route = {
-        .method = "GET", .pattern = "/", .handler = upgrade, .arg = (void *)(uintptr_t)&ev, .upgrade = "x"};
+    uvhttp_route_t route = {.method = "GET",
+                            .pattern = "/",
+                            .handler = upgrade,
+                            .arg = (void *)(uintptr_t)&events,
+                            .upgrade = "x"};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
     raw_client_send_text(&client, offer);
@@ -275,8 +298,7 @@ static void busy_stream_hears_its_client(void **s)
     assert_int_equal(heard, 1);
 }
 
-/* the client's end is told again and again */
-static void on_data2(uvhttp_stream_t *of, char *data, size_t size, void *arg)
+static void count_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
 {
     (void)arg;
     (void)data;
@@ -284,20 +306,26 @@ static void on_data2(uvhttp_stream_t *of, char *data, size_t size, void *arg)
     ends += size == 0;
     (void)of;
 }
-static void on_drain2(uvhttp_stream_t *of, void *arg)
+
+static void write_much(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
     drains++;
     for (int i = 0; i < 100 && uvhttp_stream_write(of, piece, 100000) == 0; i++)
         ;
 }
-static void end_is_told_once(void **s)
+
+static void end_is_told_once(void **state)
 {
-    (void)s;
-    static const uvhttp_stream_events_t ev = {.data = on_data2, .drain = on_drain2, .closed = on_closed};
+    (void)state;
+    static const uvhttp_stream_events_t events = {
+        .data = count_data, .drain = write_much, .closed = on_closed};
     begin_server();
-    uvhttp_route_t route = {
-        .method = "GET", .pattern = "/", .handler = upgrade, .arg = (void *)(uintptr_t)&ev, .upgrade = "x"};
+    uvhttp_route_t route = {.method = "GET",
+                            .pattern = "/",
+                            .handler = upgrade,
+                            .arg = (void *)(uintptr_t)&events,
+                            .upgrade = "x"};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
     raw_client_send_text(&client, offer);
@@ -313,12 +341,13 @@ static void end_is_told_once(void **s)
     assert_int_equal(told, 1);
 }
 
-/* upload starves behind a response that is pulled */
+/* A source that never ends must not starve the body. */
 static size_t pulled;
 static int body_calls;
-static int pull(uvhttp_response_t *r, char *buffer, size_t size, size_t *length, void *arg)
+
+static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
 {
-    (void)r;
+    (void)response;
     (void)arg;
     memset(buffer, 'x', 1000);
     (void)size;
@@ -326,27 +355,31 @@ static int pull(uvhttp_response_t *r, char *buffer, size_t size, size_t *length,
     pulled += 1000;
     return 0;
 }
-static int on_body(uvhttp_request_t *q, uvhttp_response_t *r, const char *data, size_t size, void *arg)
+
+static int on_body(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
+                   void *arg)
 {
-    (void)q;
-    (void)r;
+    (void)request;
+    (void)response;
     (void)data;
     (void)size;
     (void)arg;
     body_calls++;
     return 0;
 }
-static int both(uvhttp_request_t *q, uvhttp_response_t *r, void *arg)
+
+static int both(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
-    int err = uvhttp_request_on_body(q, on_body, NULL);
-    return err != 0
-               ? err
-               : uvhttp_response_send_pulled(r, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull, NULL, NULL);
+    int err = uvhttp_request_on_body(request, on_body, NULL);
+    return err != 0 ? err
+                    : uvhttp_response_send_pulled(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull,
+                                                  NULL, NULL);
 }
-static void body_is_read_while_a_response_is_pulled(void **s)
+
+static void body_is_read_while_a_response_is_pulled(void **state)
 {
-    (void)s;
+    (void)state;
     begin_server();
     body_calls = 0;
     pulled = 0;
@@ -364,9 +397,9 @@ static void body_is_read_while_a_response_is_pulled(void **s)
             ;
         stage_turn(&stage);
     }
-    int b = body_calls;
+    int calls = body_calls;
     end();
-    assert_true(b > 0);
+    assert_true(calls > 0);
 }
 
 int main(void)
