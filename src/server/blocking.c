@@ -472,5 +472,8 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
                        "%zu blocking handlers wait already: answering 503 (blocking_queue)",
                        worker->server->config.blocking_queue);
     worker->blocking_full = full;
-    return full ? uvhttp_response_send_status(&exchange->response, 503) : err;
+    if (!full)
+        return err;
+    uvhttp_response_set_header(&exchange->response, "Retry-After", "1");
+    return uvhttp_response_send_status(&exchange->response, 503);
 }

@@ -65,7 +65,8 @@ def test_threads_and_queue_are_bounded(start):
     server.settle()
     for _ in range(3):
         with server.connect() as refused:
-            assert refused.ask("GET", "/block/gate").status == 503
+            answer = refused.ask("GET", "/block/gate")
+            assert (answer.status, answer.get("Retry-After")) == (503, "1")
             assert refused.ask().status == 200, "the connection goes on"
     assert server.log().count("blocking_queue") == 1
     server.ask("GET", "/open-gate")

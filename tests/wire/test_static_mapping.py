@@ -359,8 +359,8 @@ def test_without_descriptors_an_error_is_a_line_of_text(place, serve):
     for connection in crowd:
         connection.send(b"GET / HTTP/1.1\r\n")
     eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35, "all but the reserve for files are used")
-    first.send(b"\r\n")
-    answers = [first.response()] + [first.ask("GET", f"/file{number}") for number in range(1, 8)]
+    first.send(b"\r\n" + b"".join(raw.request("GET", f"/file{number}") for number in range(1, 8)))
+    answers = first.responses(8)
     assert {answer.status for answer in answers} <= {404, 503}
     assert {answer.body for answer in answers} <= {b"404 Not Found\n", b"503 Service Unavailable\n", b"busy"}
     for connection in crowd:
