@@ -25,18 +25,30 @@ struct letter {
 
 /* ---- scarce descriptors ---- */
 
-/* Few are left, since the system gives the lowest one that is free. */
-static bool is_scarce(struct uvh_server *server, int descriptor)
+static void note_scarce(struct uvh_server *server)
 {
-    bool scarce = descriptor >= server->scarce_from;
-    if (scarce == atomic_load_explicit(&server->descriptors_scarce, memory_order_relaxed))
-        return scarce;
-    if (scarce && !atomic_exchange(&server->descriptors_scarce, true))
+    if (!atomic_exchange(&server->descriptors_scarce, true))
         uvh_server_log(server, UVHTTP_LOG_WARNING,
                        "few descriptors are left (ulimit -n): closing the connections idle longest");
-    else if (!scarce)
-        atomic_store_explicit(&server->descriptors_scarce, false, memory_order_relaxed);
-    return scarce;
+}
+
+/* After one that is closed its low number is given next, so what was scarce is asked for again. */
+static bool is_still_scarce(struct uvh_server *server)
+{
+    bool scarce = atomic_load_explicit(&server->descriptors_scarce, memory_order_relaxed);
+    if (!scarce || uvh_file_lowest_free_descriptor() >= server->scarce_from)
+        return scarce;
+    atomic_store_explicit(&server->descriptors_scarce, false, memory_order_relaxed);
+    return false;
+}
+
+/* The system gives the lowest number that is free. */
+static bool is_scarce(struct uvh_server *server, int socket)
+{
+    if (socket < server->scarce_from)
+        return is_still_scarce(server);
+    note_scarce(server);
+    return true;
 }
 
 /* The connection that has been idle longest is closed. False when there is none that may be. */
@@ -62,7 +74,7 @@ bool uvh_accept_tick(struct uvh_worker *worker)
     struct uvh_server *server = worker->server;
     if (atomic_load_explicit(&server->descriptors_scarce, memory_order_relaxed)) {
         make_way(worker);
-        if (is_scarce(server, uvh_file_lowest_free_descriptor()))
+        if (is_still_scarce(server))
             return !uvh_list_empty(&worker->listeners);
     }
     resume(worker);
@@ -186,7 +198,10 @@ static void on_failed(struct uvh_listener *listener, int code)
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
                        "cannot accept connections: %s; trying until it works", uvhttp_strerror(code));
     worker->accept_failing = true;
-    uvh_worker_watch_time(worker); /* its tick resumes the listener */
+    if (code == UV_EMFILE)
+        note_scarce(worker->server);
+    if (code != UV_EMFILE || !make_way(worker))
+        uvh_worker_watch_time(worker); /* its tick resumes the listener */
 }
 
 /* ---- listeners ---- */

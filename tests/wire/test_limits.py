@@ -223,6 +223,19 @@ def test_server_without_free_descriptors_survives_and_resumes(start):
     assert server.ask().status == 200
 
 
+def test_idle_connections_make_way_for_as_many_as_come(start):
+    server = start(descriptors=48, keep_alive_timeout=3600)
+    pid = server.pid()
+    crowd = []
+    for _ in range(150):  # each is answered at once, and none is closed by its client
+        crowd.append(server.connect())
+        assert crowd[-1].ask().status == 200
+        assert len(os.listdir(f"/proc/{pid}/fd")) <= 46, "the reserve for files is used up"
+    assert server.log().count("few descriptors are left") == 1
+    for connection in crowd:
+        connection.close()
+
+
 # ---- memory ----
 
 
