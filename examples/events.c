@@ -48,7 +48,7 @@ static void tick(uv_timer_t *handle)
     });
 }
 
-/* The streams never end by themselves, so the server would wait for them. */
+/* A server that stops ends the streams. The hub ends here because its timer does. */
 static void stop(uv_signal_t *handle, int number)
 {
     uvhttp_event_hub_end(hub);

@@ -316,12 +316,16 @@ UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_
  * a client that waits for it gets it; UVHTTP_EGONE closes the connection, and the abort callback is called; other negative
  * results are as a handler's. At most one; a second call replaces the first, and NULL takes it back. The loop's thread.
  * Returns 0, or
- *   UVHTTP_EINVAL     a blocking handler: its next call tells that the client has gone
+ *   UVHTTP_EINVAL     a blocking handler: see uvhttp_response_peer_ended
  *   UVHTTP_EANSWERED  the response was sent
  *   UVHTTP_EGONE      the client has gone, or the server has ended the response */
 typedef int (*uvhttp_peer_end_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb ended,
                                               void *arg);
+
+/* True once the client has ended its sending side, with all that uvhttp_response_on_peer_end says of it. For a blocking handler,
+ * which asks now and then whether its work is still wanted; a handler on the loop may ask, too. The handler's thread. */
+UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response);
 
 /* Runs `work(arg)` on a thread of the server's quick lane, then `done(response, arg)` on the
  * loop. For short work that may block: a look at a file, a read, a query that is answered at

@@ -248,6 +248,9 @@ public:
     Result flush() const noexcept { return uvhttp_response_flush(response_); }
     std::size_t pending() const noexcept { return uvhttp_response_pending(response_); }
 
+    /* The client has ended its side: most have closed the connection then. */
+    bool peerEnded() const noexcept { return uvhttp_response_peer_ended(response_); }
+
     /* Called once when the client has ended its side: most have closed the connection then. It can still be answered;
      * UVHTTP_EGONE as its result closes the connection. */
     template <class F> Result onPeerEnd(F &&ended) const

@@ -33,7 +33,8 @@ extern "C" {
 typedef struct uvhttp_router uvhttp_router_t;
 
 /* A handler or middleware. 0: taken (answered now, or will be later); UVHTTP_DECLINED: ask the next one; negative: failed (500,
- * or 503 for UVHTTP_ENOMEM and UVHTTP_ESTOPPED, unless answered already; logged with the code's name, UVHTTP_ESTOPPED at level debug, for nothing has gone wrong). `arg` is what was given with it. */
+ * or 503 for UVHTTP_ENOMEM, UVHTTP_EFULL and UVHTTP_ESTOPPED, unless answered already; logged with the code's name, UVHTTP_EFULL
+ * and UVHTTP_ESTOPPED at level debug, for nothing has gone wrong). `arg` is what was given with it. */
 typedef int (*uvhttp_handler_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
 /* What a route may be told, for uvhttp_route_t.flags. */

@@ -58,6 +58,7 @@ typedef struct uvhttp_stats {
 
     /* Of the whole server, whose workers share the threads; 0 in uvhttp_server_worker_stats. */
     uvhttp_job_stats_t quick_jobs, heavy_jobs;
+    uvhttp_job_stats_t blocking_handlers; /* of routes with UVHTTP_ROUTE_BLOCKING */
 
     /* Requests that were understood and answered completely: from the beginning of the loop turn in which the head was complete to the end of
      * the one in which the last byte was handed to the system. What waits in one turn waits for that turn, so this is what a client

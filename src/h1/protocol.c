@@ -235,6 +235,12 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
 
 /* ---- for exchanges ---- */
 
+static bool exchange_peer_ended(const struct uvh_exchange *base)
+{
+    const struct uvh_conn *conn = &uvh_h1_exchange_of((struct uvh_exchange *)(uintptr_t)base)->h1->conn;
+    return conn->socket.peer_ended || conn->peer_ended;
+}
+
 /* It may have come already: the end of this event sees to that. */
 static void await_peer_end(struct uvh_exchange *base)
 {
@@ -302,6 +308,7 @@ static const struct uvh_protocol h1_protocol = {
     .pending = uvh_h1_chunks_pending,
     .await_room = uvh_h1_chunks_await_room,
     .await_peer_end = await_peer_end,
+    .peer_ended = exchange_peer_ended,
     .end = uvh_h1_chunks_end,
     .upgrade = uvh_h1_upgrade,
     .interim = uvh_h1_chunks_interim,

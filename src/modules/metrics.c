@@ -106,6 +106,14 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
         (unsigned long long)stats->quick_jobs.rejected);
     add(text, "uvhttp_rejected_jobs_total{lane=\"heavy\"} %llu\n",
         (unsigned long long)stats->heavy_jobs.rejected);
+    begin(text, "blocking_handlers", "gauge",
+          "Handlers of blocking routes: waiting for a thread, or with one.");
+    add(text, "uvhttp_blocking_handlers{state=\"pending\"} %llu\n",
+        (unsigned long long)stats->blocking_handlers.pending);
+    add(text, "uvhttp_blocking_handlers{state=\"running\"} %llu\n",
+        (unsigned long long)stats->blocking_handlers.running);
+    counter(text, "rejected_blocking_handlers_total", "Requests of blocking routes refused by a full queue.",
+            stats->blocking_handlers.rejected);
     begin(text, "memory_bytes", "gauge", "Memory held for connections, exchanges and buffers.");
     add(text, "uvhttp_memory_bytes %llu\n", (unsigned long long)stats->memory);
 }

@@ -34,7 +34,8 @@ struct job {
     const uvhttp_prepared_t *prepared;     /* the copy of what was used last */
     struct uvh_connection_data connection; /* what the connection has, to be read only */
     struct uvh_connection_data *connection_data;
-    atomic_bool gone; /* the real response is over */
+    atomic_bool gone;       /* the real response is over */
+    atomic_bool peer_ended; /* the client has ended its side */
     enum want want;
     uvhttp_slice_t piece;
     bool waits_for_room; /* the piece was refused by the loop for now */
@@ -153,6 +154,12 @@ static void peer(struct uvh_exchange *shadow, char *text)
     text[0] = '\0';
 }
 
+static bool peer_ended(const struct uvh_exchange *shadow)
+{
+    const struct job *job = job_of((struct uvh_exchange *)(uintptr_t)shadow);
+    return atomic_load(&job->gone) || atomic_load(&job->peer_ended);
+}
+
 static struct uvh_connection_data **connection_data(struct uvh_exchange *shadow)
 {
     return &job_of(shadow)->connection_data;
@@ -171,6 +178,7 @@ static const struct uvh_protocol shadow_protocol = {
     .pause_body = do_nothing,
     .abandon = abandon,
     .peer = peer,
+    .peer_ended = peer_ended,
     .connection_data = connection_data,
 };
 
@@ -350,6 +358,14 @@ static void on_gone(uvhttp_response_t *response, void *arg)
     uv_sem_post(&job->told);
 }
 
+static int on_peer_end(uvhttp_response_t *response, void *arg)
+{
+    struct job *job = arg;
+    (void)response;
+    atomic_store(&job->peer_ended, true);
+    return 0;
+}
+
 /* ---- the loop: the beginning and the end ---- */
 
 /* By the request that the job is attached to. */
@@ -464,6 +480,7 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
     err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->task);
     if (err == 0) {
         uvhttp_response_on_abort(&exchange->response, on_gone, job);
+        uvhttp_response_on_peer_end(&exchange->response, on_peer_end, job);
         uvh_exchange_hold(exchange);
     }
     bool full = err == UVHTTP_EFULL;

@@ -281,6 +281,13 @@ void uvh_exchange_peer_ended(struct uvh_exchange *exchange)
     uvh_exchange_let_go(exchange);
 }
 
+bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
+{
+    const struct uvh_exchange *exchange = uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
+    bool over = response->state == UVH_RESPONSE_GONE || exchange->finished;
+    return over || exchange->protocol->peer_ended(exchange);
+}
+
 int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb ended, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);

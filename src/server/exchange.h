@@ -43,6 +43,7 @@ struct uvh_protocol {
     void (*pause_body)(struct uvh_exchange *exchange);
     /* response->on_peer_end was set: uvh_exchange_peer_ended is to be called once the client has ended its side. */
     void (*await_peer_end)(struct uvh_exchange *exchange);
+    bool (*peer_ended)(const struct uvh_exchange *exchange);
     /* request->on_body was set, or the body is not paused any more: read on. */
     void (*read_body)(struct uvh_exchange *exchange);
     /* Not even an error could be answered: the stream is to be ended at once. Calls uvh_exchange_finish. */

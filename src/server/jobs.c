@@ -219,4 +219,6 @@ void uvh_jobs_read_stats(struct uvh_server *server, uvhttp_stats_t *stats)
         return;
     stats->quick_jobs = read_lane(&jobs->lanes[UVH_LANE_QUICK]);
     stats->heavy_jobs = read_lane(&jobs->lanes[UVH_LANE_HEAVY]);
+    if (server->has_pool)
+        stats->blocking_handlers = read_lane(&server->blocking_pool);
 }

@@ -1,5 +1,6 @@
 /* Handlers that block, in what only a test with the loop in its hands can bring about: memory that runs out while one waits for room, letters that come
  * when a worker is about to end, and answers that cannot be completed. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -119,6 +120,22 @@ static int wait_at_gate(uvhttp_request_t *request, uvhttp_response_t *response, 
     return 0;
 }
 
+/* Goes on until its client has ended its side. */
+static int compute(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    bool before = uvhttp_response_peer_ended(response);
+    uv_sem_post(&gate);
+    while (!uvhttp_response_peer_ended(response))
+        sched_yield();
+    atomic_store(&first_result, before);
+    atomic_store(&second_result, uvhttp_response_on_peer_end(response, NULL, NULL));
+    int err = uvhttp_response_send_text(response, 200, "cut short");
+    atomic_store(&ended, 1);
+    return err;
+}
+
 static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -150,6 +167,7 @@ static void begin(void)
         {.pattern = "/limited", .handler = limited,      .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/pieces",  .handler = pieces,       .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/events",  .handler = events,       .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/compute", .handler = compute,      .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/gate",    .handler = wait_at_gate, .handler_timeout = 1,           .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/files/*",                     .handler = serve_file,                        .flags = UVHTTP_ROUTE_BLOCKING            },
         {.pattern = "/",                     .handler = say,                               .flags = UVHTTP_ROUTE_BLOCKING              },
@@ -313,6 +331,7 @@ static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
         stage_wait(&stage);
     }
     bool had_ended = client.ended;
+    assert_int_equal(uvhttp_server_stats(stage.server)->blocking_handlers.running, 1);
     raw_client_close(&client, false);
     stage_turns(&stage, 20);
     bool open = uvhttp_server_stats(stage.server)->active_connections > 0;
@@ -351,6 +370,26 @@ static void static_handler_on_blocking_thread_gets_einval(void **state)
     assert_int_equal(uvhttp_static_read_stats(files, &stats), 0);
     assert_int_equal(stats.hits + stats.misses + stats.negative_hits, 0);
     end_files();
+}
+
+/* ---- clients that end ---- */
+
+static void it_can_ask_whether_its_client_has_ended(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_sem_init(&gate, 0), 0);
+    begin();
+    ask("/compute");
+    for (int turn = 0; turn < 5000 && uv_sem_trywait(&gate) != 0; turn++) {
+        raw_client_step(&client, 1000);
+        stage_wait(&stage);
+    }
+    raw_client_end_sending(&client);
+    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    end();
+    uv_sem_destroy(&gate);
+    assert_int_equal(atomic_load(&first_result), false);
+    assert_int_equal(atomic_load(&second_result), UVHTTP_EINVAL);
 }
 
 /* ---- heartbeats ---- */
@@ -467,6 +506,7 @@ int main(void)
         cmocka_unit_test(memory_may_run_out_at_any_moment),
         cmocka_unit_test(its_client_need_not_wait_for_a_handler_that_is_late),
         cmocka_unit_test(static_handler_on_blocking_thread_gets_einval),
+        cmocka_unit_test(it_can_ask_whether_its_client_has_ended),
         cmocka_unit_test(its_stream_of_events_has_heartbeats),
         cmocka_unit_test(its_stream_of_events_is_gone_when_the_server_stops),
         cmocka_unit_test(a_connection_that_comes_last_is_served_all_the_same),

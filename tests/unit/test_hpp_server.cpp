@@ -630,8 +630,8 @@ static void end_of_a_client_is_told(void **)
     int ends = 0, aborts = 0;
     Later kept;
     stage.server->get("/", [&](Response res) -> Result {
-        if (Result error = res.onPeerEnd([&ends] {
-                ends++;
+        if (Result error = res.onPeerEnd([&ends, res] {
+                ends += res.peerEnded() ? 1 : 100;
                 return UVHTTP_EGONE;
             }))
             return error;

@@ -90,6 +90,9 @@ static void every_field_has_its_line(void **state)
         "uvhttp_jobs{lane=\"heavy\",state=\"running\"} 122",
         "uvhttp_rejected_jobs_total{lane=\"quick\"} 120",
         "uvhttp_rejected_jobs_total{lane=\"heavy\"} 123",
+        "uvhttp_blocking_handlers{state=\"pending\"} 124",
+        "uvhttp_blocking_handlers{state=\"running\"} 125",
+        "uvhttp_rejected_blocking_handlers_total 126",
         "uvhttp_memory_bytes 117",
         "uvhttp_request_duration_seconds_bucket{le=\"0.000064\"} 3",
         "uvhttp_request_duration_seconds_bucket{le=\"0.000128\"} 4",
@@ -112,6 +115,7 @@ static void every_field_has_its_line(void **state)
     };
     stats.quick_jobs = (uvhttp_job_stats_t){.pending = 118, .running = 119, .rejected = 120};
     stats.heavy_jobs = (uvhttp_job_stats_t){.pending = 121, .running = 122, .rejected = 123};
+    stats.blocking_handlers = (uvhttp_job_stats_t){.pending = 124, .running = 125, .rejected = 126};
     write_text(&stats);
     for (size_t i = 0; i < UVH_COUNT_OF(lines); i++)
         assert_line(lines[i]);
@@ -147,7 +151,7 @@ static void every_metric_says_what_it_is(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 20);
+    assert_int_equal(metrics, 22);
 }
 
 static void what_does_not_fit_is_cut_and_measured(void **state)
