@@ -168,6 +168,39 @@ static void threads_are_created_when_needed(void **state)
     assert_int_equal(ran, TASKS);
 }
 
+/* A thread that may be created takes a task, so even without a queue each of them gets one. */
+static void empty_queue_takes_tasks_for_new_threads(void **state)
+{
+    (void)state;
+    struct uvh_task blocked[2] = {{.run = wait_at_gate}, {.run = wait_at_gate}};
+    struct order refused = {.task = {.run = note}};
+    begin(2, 0);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &blocked[0]), 0);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &blocked[1]), 0);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &refused.task), UVHTTP_EFULL);
+    assert_int_equal(failing_threads_created(), 2);
+    uv_sem_post(&gate);
+    uv_sem_post(&gate);
+    end();
+    assert_int_equal(ran, 0);
+}
+
+static void existing_thread_runs_tasks_when_no_other_can_be_created(void **state)
+{
+    (void)state;
+    struct uvh_task blocked = {.run = wait_at_gate};
+    struct order order = {.task = {.run = note}};
+    begin(2, 1);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &blocked), 0);
+    uv_sem_wait(&started);
+    failing_threads_fail_at(1);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &order.task), 0);
+    assert_int_equal(failing_threads_created(), 1);
+    uv_sem_post(&gate);
+    end();
+    assert_int_equal(ran, 1);
+}
+
 static void failed_start_leaves_no_thread(void **state)
 {
     (void)state;
@@ -203,6 +236,8 @@ int main(void)
         cmocka_unit_test(full_queue_refuses_one_more_task),
         cmocka_unit_test(started_pool_takes_tasks_at_once),
         cmocka_unit_test(threads_are_created_when_needed),
+        cmocka_unit_test(empty_queue_takes_tasks_for_new_threads),
+        cmocka_unit_test(existing_thread_runs_tasks_when_no_other_can_be_created),
         cmocka_unit_test(failed_start_leaves_no_thread),
         cmocka_unit_test(task_is_refused_when_there_can_be_no_thread),
     };
