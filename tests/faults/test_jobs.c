@@ -94,6 +94,30 @@ static int end_body(uvhttp_response_t *response, void *arg)
     return uvhttp_response_end(response);
 }
 
+static char posts[8]; /* a character for each post that ran */
+
+static void note_post(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    size_t length = strlen(posts);
+    (void)server, (void)worker;
+    assert_true(length + 1 < sizeof(posts));
+    posts[length] = *(const char *)arg;
+}
+
+static int post_second(uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    assert_false(uvhttp_response_open(response));
+    assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "2"), 0);
+    return 0;
+}
+
+static int block_then_post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    return uvhttp_response_defer(response, block, post_second, &lanes[UVH_LANE_QUICK]);
+}
+
 static void in_folder(const char *name, char path[96])
 {
     snprintf(path, 96, "%s/%s", folder, name);
@@ -164,6 +188,7 @@ static void build(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/quick", block_quick, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/heavy", block_heavy, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/post", block_then_post, NULL), 0);
     const uvhttp_static_config_t files = {.root = folder,
                                           .listing = true,
                                           .archive = true,
@@ -655,6 +680,29 @@ static void archive_is_complete_after_a_full_queue(void **state)
     end();
 }
 
+/* The end of the job frees the last connection of a server that stops, while a post is pending. */
+static void posts_after_the_last_job_of_a_stopping_server_run_in_order(void **state)
+{
+    (void)state;
+    begin();
+    memset(posts, 0, sizeof(posts));
+    ask(0, "/post");
+    uv_sem_wait(&lanes[UVH_LANE_QUICK].started);
+    raw_client_close(&clients[0], true);
+    stage_turns(&stage, 20);
+    assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 0);
+    uvhttp_server_stop(stage.server);
+    stage_turns(&stage, 20);
+    uv_sem_post(&lanes[UVH_LANE_QUICK].gate);
+    while (counts_of(UVH_LANE_QUICK)->running > 0) /* its result is pending, the loop does not run */
+        ;
+    assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "1"), 0);
+    stage_turns(&stage, 20);
+    assert_string_equal(posts, "12");
+    assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "3"), UVHTTP_ESTOPPED);
+    end();
+}
+
 /* ---- threads ---- */
 
 static void failed_thread_creation_is_an_error_of_listen(void **state)
@@ -765,6 +813,7 @@ int main(void)
         cmocka_unit_test(next_request_after_a_listing_waits_for_no_job),
         cmocka_unit_test(passwords_are_hashed_in_the_heavy_lane),
         cmocka_unit_test(archive_is_complete_after_a_full_queue),
+        cmocka_unit_test(posts_after_the_last_job_of_a_stopping_server_run_in_order),
         cmocka_unit_test(failed_thread_creation_is_an_error_of_listen),
         cmocka_unit_test(failed_listen_leaves_no_thread),
         cmocka_unit_test(streams_need_no_threads_before_listening),
