@@ -416,6 +416,27 @@ static void a_connected_socket_is_served(void **state)
     end();
 }
 
+static void run_serves_adopted_connection_without_listener(void **state)
+{
+    (void)state;
+    int pair[2];
+    stage_begin(&stage);
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, stage.config);
+    assert_non_null(server);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/client", tell_client, NULL), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(uvhttp_server_adopt(server, pair[0]), 0);
+    use(pair[1]);
+    raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_step(&client, 0);
+    uvhttp_server_stop(server);
+    assert_int_equal(uvhttp_server_run(server), 0);
+    raw_client_step(&client, 1000);
+    assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
+    uvhttp_server_free(server);
+    end();
+}
+
 static void adopted_connections_count(void **state)
 {
     (void)state;
@@ -542,6 +563,7 @@ int main(void)
         cmocka_unit_test(what_does_not_listen_stays_the_callers),
         cmocka_unit_test(without_memory_descriptors_stay_the_callers),
         cmocka_unit_test(a_connected_socket_is_served),
+        cmocka_unit_test(run_serves_adopted_connection_without_listener),
         cmocka_unit_test(adopted_connections_count),
         cmocka_unit_test(inherited_sockets_are_taken),
         cmocka_unit_test(localhost_is_both_loopback_addresses),
