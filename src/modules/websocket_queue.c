@@ -165,7 +165,7 @@ static void drop_at(struct uvh_ws_queue *queue, uint32_t index)
 
 bool uvh_ws_queue_drop_oldest(struct uvh_ws_queue *queue)
 {
-    for (uint32_t i = queue->sent > 0 ? 1 : 0; i < queue->count && queue->droppable > 0; i++) {
+    for (uint32_t i = queue->sent > 0 ? 1 : 0; i < queue->count; i++) {
         if (at(queue, i)->message->droppable) {
             drop_at(queue, i);
             return true;
