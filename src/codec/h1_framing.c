@@ -291,11 +291,11 @@ static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *coding
     }
 }
 
-/* RFC 9112 section 6.1: only in HTTP/1.1, and never beside Content-Length. `field` is the first line. */
+/* RFC 9112 section 6.1: only in HTTP/1.1, and never beside Content-Length. `field` is the first line;
+ * `codings` is zero so far. */
 static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_field_t *field, bool is_response,
                                     struct codings *codings)
 {
-    *codings = (struct codings){false, false, false};
     if (head->minor_version == 0)
         return UVHTTP_REASON_CODING_OLD_VERSION;
     if (uvh_head_first(head, UVHTTP_FIELD_CONTENT_LENGTH) != NULL)
@@ -312,7 +312,7 @@ static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_fiel
 static uvhttp_reason_t coding_rule(const uvhttp_head_t *head, const uvhttp_field_t *field,
                                    uvhttp_framing_t *framing)
 {
-    struct codings codings;
+    struct codings codings = {0};
     uvhttp_reason_t reason = read_codings(head, field, false, &codings);
     if (reason != UVHTTP_REASON_NONE)
         return reason;
@@ -465,7 +465,7 @@ static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_fram
     const uvhttp_field_t *length = uvh_head_first(head, UVHTTP_FIELD_CONTENT_LENGTH);
     if (coding == NULL && length != NULL)
         return length_rule(head, length, framing);
-    struct codings codings = {false, false, false};
+    struct codings codings = {0};
     uvhttp_reason_t reason = coding == NULL ? UVHTTP_REASON_NONE : read_codings(head, coding, true, &codings);
     framing->body = codings.last ? UVHTTP_BODY_CHUNKED : UVHTTP_BODY_UNTIL_CLOSE;
     if (framing->body == UVHTTP_BODY_UNTIL_CLOSE)
