@@ -43,46 +43,6 @@ static const char *const types[] = {
 
 /* ---- what is asked for ---- */
 
-static bool is_accept(uvhttp_slice_t name)
-{
-    static const char wanted[] = "accept";
-    if (name.length != strlen(wanted))
-        return false;
-    for (size_t i = 0; i < name.length; i++) {
-        if ((name.base[i] | 0x20) != wanted[i])
-            return false;
-    }
-    return true;
-}
-
-/* All lines of Accept as one list (RFC 9110 section 5.3). 0 or UVHTTP_ENOMEM. */
-static int join_accept(uvhttp_request_t *request, uvhttp_slice_t *joined)
-{
-    size_t count = uvhttp_request_header_count(request), size = 0;
-    uvhttp_slice_t name, value;
-    *joined = (uvhttp_slice_t){NULL, 0};
-    for (size_t i = 0; i < count; i++) {
-        uvhttp_request_header_at(request, i, &name, &value);
-        size += is_accept(name) ? value.length + 2 : 0;
-    }
-    if (size == 0)
-        return 0;
-    char *text = uvhttp_request_allocate(request, size);
-    if (text == NULL)
-        return UVHTTP_ENOMEM;
-    joined->base = text;
-    for (size_t i = 0; i < count; i++) {
-        uvhttp_request_header_at(request, i, &name, &value);
-        if (!is_accept(name))
-            continue;
-        memcpy(text + joined->length, value.base, value.length);
-        joined->length += value.length;
-        memcpy(text + joined->length, ", ", 2);
-        joined->length += 2;
-    }
-    return 0;
-}
-
 /* What suits the client; the page when nothing does (RFC 9110 section 12.4.1). */
 static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                      struct uvh_static_listing_wish *wish)
@@ -93,8 +53,8 @@ static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_
         [UVH_STATIC_LISTING_TEXT] = "text/plain;charset=utf-8",
         [UVH_STATIC_LISTING_TAR] = "application/x-tar",
     };
-    uvhttp_slice_t accept;
-    int err = join_accept(request, &accept);
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
     if (err != 0)
         return err;
     size_t count = settings->archive ? UVH_STATIC_LISTING_TAR + 1 : UVH_STATIC_LISTING_TAR;
