@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
 enum { SAFETY_SECONDS = 60, CROWD = 200 };
 
@@ -42,6 +44,31 @@ struct place {
     atomic_int warnings;
     char warning[256];
 };
+
+/* ---- clocks that the library calls instead of the real ones ---- */
+
+static _Atomic uint64_t loop_ms;       /* of all loops; 0: the real time */
+static atomic_long wall_clock_forward; /* seconds */
+
+uint64_t uv_now(const uv_loop_t *loop)
+{
+    uint64_t (*real)(const uv_loop_t *);
+    *(void **)&real = dlsym(RTLD_NEXT, "uv_now");
+    uint64_t stopped = atomic_load(&loop_ms);
+    return stopped != 0 ? stopped : real(loop);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int (*real)(clockid_t, struct timespec *);
+    *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, now);
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += atomic_load(&wall_clock_forward);
+    return result;
+}
+
+/* ---- a place ---- */
 
 static void *allocate(size_t size, void *context)
 {
@@ -129,6 +156,8 @@ static int set_up(void **state)
                                              .revalidate_ms = 3600000,
                                              .negative_ms = 3600000,
                                              .allocator = &place->allocator};
+    atomic_store(&loop_ms, 0);
+    atomic_store(&wall_clock_forward, 0);
     *state = place;
     return 0;
 }
@@ -577,6 +606,25 @@ static void test_other_folders_stay_as_they_are(void **state)
     assert_int_equal(stats_of(place).misses, misses);
 }
 
+/* The entry, its look after a change and the next request are of one millisecond. */
+static void unchanged_entry_is_renewed_in_the_millisecond_of_its_load(void **state)
+{
+    struct place *place = *state;
+    place->config.watch = true;
+    atomic_store(&wall_clock_forward, 3600); /* the file is old enough to be known by its facts */
+    atomic_store(&loop_ms, uv_hrtime() / 1000000);
+    open_and_start(place);
+    assert_int_equal(ask(place, "/file"), 200);
+    make_folder(place, "another");
+    AWAIT(ask(place, "/file") == 200 && stats_of(place).looks == 1);
+    uint64_t hits = stats_of(place).hits;
+    assert_int_equal(ask(place, "/file"), 200);
+    uvhttp_static_stats_t stats = stats_of(place);
+    assert_int_equal(stats.hits, hits + 1);
+    assert_int_equal(stats.looks, 1);
+    assert_int_equal(stats.loads, 1);
+}
+
 /* Who comes after a change does not get what a look that began before it has found. */
 static void test_a_change_during_a_look(void **state)
 {
@@ -871,6 +919,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_absent_paths_push_out_no_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watched_changes_show_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_folders_stay_as_they_are, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unchanged_entry_is_renewed_in_the_millisecond_of_its_load, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_a_change_during_a_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watching_that_is_not_possible, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_descriptors_are_limited, set_up, tear_down),
