@@ -128,7 +128,8 @@ UVHTTP_EXPORT void uvhttp_response_resume_pull(uvhttp_response_t *response);
 /* Begins a stream of server-sent events: 200 with text/event-stream, which nobody may store. What the client saw last stands in the
  * request's Last-Event-ID. While nothing is sent for `event_heartbeat` seconds, a comment goes out, which clients ignore: proxies keep the
  * connection, and a client that has gone is noticed. So what is sent behind it has to be whole events.
- * A server that stops ends the stream: the client gets a complete response, and `on_abort` runs. Errors as for begin, and
+ * A server that stops ends the stream: the client gets a complete response, and `on_abort` runs. Behind HEAD the same happens in the
+ * next loop iteration. Errors as for begin, and
  * UVHTTP_ESTOPPED when the server stops already (503, when a handler returns it). */
 UVHTTP_EXPORT int uvhttp_response_begin_events(uvhttp_response_t *response);
 

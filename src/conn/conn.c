@@ -196,6 +196,8 @@ static void take_input(struct uvh_conn *conn)
         uvh_receive_readable(conn);
     else if (conn->peer_ended && !conn->end_reported)
         uvh_receive_end(conn);
+    else if (conn->socket.failed)
+        uvh_conn_close(conn);
 }
 
 /* Output first: it may be what input has to wait for. */
@@ -268,8 +270,10 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
     } else {
         uvh_conn_try_read(conn);
         bool open = !uvh_conn_is_closed(conn);
+        /* The same timeout may have begun anew: of a head behind the one that was late. */
         bool goes_on = open && conn->received &&
-                       (timeout == UVH_CONN_TIMEOUT_IDLE || conn->user->settle(conn) != timeout);
+                       (timeout == UVH_CONN_TIMEOUT_IDLE || conn->user->settle(conn) != timeout ||
+                        conn->restart_timeout);
         conn->restart_timeout |= open && conn->received;
         if (open && !goes_on && !conn->close_after)
             conn->user->timed_out(conn, timeout);

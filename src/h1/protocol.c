@@ -71,16 +71,27 @@ static bool waits_for_room(const struct uvh_conn *conn)
            exchange->base.response.state == UVH_RESPONSE_BEGUN && uvh_output_is_empty(&conn->out);
 }
 
+/* A stream of events behind HEAD: its head is all that is sent. */
+static bool is_bodiless_stream(const struct uvh_h1_exchange *exchange)
+{
+    return exchange != NULL && exchange->base.response.heartbeat &&
+           exchange->base.response.state == UVH_RESPONSE_BEGUN && exchange->sends == UVH_H1_SENDS_NOTHING;
+}
+
 static bool wants_drain(const struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
-    return waits_for_room(conn) && uvh_exchange_allowed(&exchange->base) > 0;
+    return is_bodiless_stream(exchange) ||
+           (waits_for_room(conn) && uvh_exchange_allowed(&exchange->base) > 0);
 }
 
 static void drain(struct uvh_conn *conn)
 {
     struct uvh_h1_exchange *exchange = conn->owner;
-    uvh_exchange_drained(&exchange->base);
+    if (is_bodiless_stream(exchange))
+        uvh_exchange_end_events(&exchange->base);
+    else
+        uvh_exchange_drained(&exchange->base);
 }
 
 /* An exchange that was answered may be held for long, by a handler that blocks or a job: the client need not wait. */
@@ -280,8 +291,10 @@ static void released(struct uvh_exchange *base)
     if (exchange->body.data != NULL)
         uvh_bytes_release(&exchange->body);
     /* A response in parts can be over before the request's body is. */
-    if (!exchange->request_complete)
+    if (!exchange->request_complete) {
         uvh_conn_close_when_sent(conn, true);
+        conn->discarding = true; /* the client may read only when it has sent it all */
+    }
     if (conn->owner == exchange) /* not after an upgrade */
         conn->owner = NULL;
     h1->state = UVH_H1_HEAD;

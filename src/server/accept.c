@@ -117,8 +117,8 @@ int uvh_accept_take(struct uvh_worker *worker, int socket)
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
     int err =
         uvh_protocols_accept(worker, socket, count_open(worker) >= worker->server->config.max_connections);
-    if (err == 0)
-        count_accepted(worker);
+    if (err == 0) /* no event of the loop: it may not run yet, and on another thread then */
+        uvh_counter_add(&worker->counters.total_connections, 1);
     else
         uvh_accept_closed(worker);
     return err;
@@ -198,9 +198,10 @@ static void on_failed(struct uvh_listener *listener, int code)
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
                        "cannot accept connections: %s; trying until it works", uvhttp_strerror(code));
     worker->accept_failing = true;
-    if (code == UV_EMFILE)
+    bool scarce = code == UV_EMFILE || code == UV_ENFILE;
+    if (scarce)
         note_scarce(worker->server);
-    if (code != UV_EMFILE || !make_way(worker))
+    if (!scarce || !make_way(worker))
         uvh_worker_watch_time(worker); /* its tick resumes the listener */
 }
 

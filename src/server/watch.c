@@ -25,7 +25,8 @@ static _Thread_local const struct uvh_watch *in_turn;
 
 bool uvh_watch_in_turn(const struct uvh_watch *watch)
 {
-    return in_turn == watch;
+    return in_turn == watch &&
+           atomic_load_explicit(&watch->thread, memory_order_relaxed) == uvh_watch_thread();
 }
 
 void uvh_watch_begin_turn(struct uvh_watch *watch)

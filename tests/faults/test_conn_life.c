@@ -229,7 +229,6 @@ static void client_that_only_ends_its_side_is_answered(void **state)
     assert_int_equal(aborted, 0);
     assert_int_equal(uvhttp_response_send_text(awaited, 200, "late"), 0);
     assert_answered(1);
-    assert_int_equal(uvhttp_response_on_peer_end(awaited, on_peer_end, &ends), UVHTTP_EANSWERED);
     stage_drive_to_end(&stage, &client, STEP);
     assert_int_equal(ends, 1);
     end();
@@ -460,6 +459,50 @@ static void rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires(void *
     end();
 }
 
+static void head_behind_a_late_one_has_time_of_its_own(void **state)
+{
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
+    raw_client_step(&client, 0);
+    stage_turns(&stage, 5);
+    raw_client_send_text(&client, "st: h\r\n\r\nGET / HTTP/1.1\r\nHo");
+    raw_client_step(&client, 0);
+    expire();
+    assert_answered(1);
+    raw_client_send_text(&client, "st: h\r\n\r\n");
+    assert_answered(2);
+    struct raw_answer one;
+    size_t offset = 0;
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_int_equal(one.status, 200);
+    end();
+}
+
+static void event_stream_behind_head_ends_with_its_head(void **state)
+{
+    struct raw_answer one;
+    size_t offset = 0;
+    (void)state;
+    begin(0);
+    raw_client_send_text(&client, "HEAD /events HTTP/1.1\r\nHost: h\r\n\r\n");
+    for (int i = 0; i < MOST_WAITS && aborted == 0; i++) {
+        raw_client_step(&client, STEP);
+        stage_wait(&stage);
+    }
+    assert_int_equal(aborted, 1);
+    assert_true(raw_client_answer(&client, &offset, true, &one));
+    assert_int_equal(one.status, 200);
+    raw_client_send_text(&client, GET);
+    for (int i = 0; i < MOST_WAITS && !raw_client_answer(&client, &offset, false, &one); i++) {
+        raw_client_step(&client, STEP);
+        stage_wait(&stage);
+    }
+    assert_int_equal(client.data[client.received - 1], 'a');
+    end();
+}
+
 static void slow_reader_outlives_the_write_timeout(void **state)
 {
     (void)state;
@@ -580,6 +623,8 @@ int main(void)
         cmocka_unit_test(event_stream_that_has_ended_is_not_ended_again),
         cmocka_unit_test(request_in_the_socket_is_answered_when_the_timeout_expires),
         cmocka_unit_test(rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires),
+        cmocka_unit_test(head_behind_a_late_one_has_time_of_its_own),
+        cmocka_unit_test(event_stream_behind_head_ends_with_its_head),
         cmocka_unit_test(slow_reader_outlives_the_write_timeout),
         cmocka_unit_test(fresh_connections_wait_instead_of_closing_each_other),
         cmocka_unit_test(idlest_connection_makes_way_when_descriptors_are_scarce),

@@ -245,6 +245,15 @@ static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
         uvhttp_stream_end(of);
 }
 
+static void count_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
+{
+    (void)arg;
+    (void)data;
+    data_calls += size > 0;
+    ends += size == 0;
+    (void)of;
+}
+
 static void on_drain(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
@@ -271,6 +280,35 @@ static int upgrade(uvhttp_request_t *request, uvhttp_response_t *response, void 
 
 static const char offer[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
+static void half_closed_stream_that_is_reset_is_closed(void **state)
+{
+    (void)state;
+    static const uvhttp_stream_events_t events = {.data = count_data, .closed = on_closed};
+    begin_server();
+    uvhttp_route_t route = {.method = "GET",
+                            .pattern = "/",
+                            .handler = upgrade,
+                            .arg = (void *)(uintptr_t)&events,
+                            .upgrade = "x"};
+    uvhttp_router_add(uvhttp_server_router(stage.server), &route);
+    listen_and_connect();
+    raw_client_send_text(&client, offer);
+    raw_client_step(&client, STEP);
+    stage_turns(&stage, 5);
+    raw_client_step(&client, STEP);
+    raw_client_end_sending(&client);
+    for (int i = 0; i < 1000 && ends == 0; i++)
+        stage_wait(&stage);
+    assert_int_equal(ends, 1);
+    assert_non_null(stream);
+    raw_client_close(&client, true);
+    for (int i = 0; i < 1000 && stream != NULL; i++)
+        stage_wait(&stage);
+    assert_null(stream);
+    end();
+}
+
+/* Output must not starve input. */
 static void busy_stream_hears_its_client(void **state)
 {
     (void)state;
@@ -296,15 +334,6 @@ static void busy_stream_hears_its_client(void **state)
     int heard = data_calls;
     end();
     assert_int_equal(heard, 1);
-}
-
-static void count_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
-{
-    (void)arg;
-    (void)data;
-    data_calls += size > 0;
-    ends += size == 0;
-    (void)of;
 }
 
 static void write_much(uvhttp_stream_t *of, void *arg)
@@ -402,6 +431,41 @@ static void body_is_read_while_a_response_is_pulled(void **state)
     assert_true(calls > 0);
 }
 
+/* The client reads only when it has sent its body. */
+static int end_before_the_body(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
+    if (err == 0)
+        err = uvhttp_response_write(response, piece, sizeof(piece));
+    return err != 0 ? err : uvhttp_response_end(response);
+}
+
+static void upload_is_read_after_a_response_in_pieces_has_ended(void **state)
+{
+    enum { BODY = 8000000 };
+    static char body[BODY];
+    (void)state;
+    begin_server();
+    uvhttp_route_t route = {
+        .method = "POST", .pattern = "/", .handler = end_before_the_body, .flags = UVHTTP_ROUTE_STREAM};
+    uvhttp_router_add(uvhttp_server_router(stage.server), &route);
+    uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
+    stage_listen(&stage);
+    stage_shrink_send_buffer(&stage, 4096);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 4096);
+    raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n");
+    raw_client_send(&client, body, BODY);
+    for (int i = 0; i < 20000 && client.out_sent < client.out_length; i++) {
+        raw_client_step(&client, 0);
+        stage_turn(&stage);
+    }
+    assert_int_equal(client.out_sent, client.out_length);
+    assert_int_equal(stage_drive_answers(&stage, &client, STEP, 1), 1);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +474,8 @@ int main(void)
         cmocka_unit_test(bytes_sent_is_right_when_a_piece_breaks),
         cmocka_unit_test(kept_request_is_answered_at_stop),
         cmocka_unit_test(collected_body_goes_on_after_resume),
+        cmocka_unit_test(half_closed_stream_that_is_reset_is_closed),
+        cmocka_unit_test(upload_is_read_after_a_response_in_pieces_has_ended),
         cmocka_unit_test(busy_stream_hears_its_client),
         cmocka_unit_test(end_is_told_once),
         cmocka_unit_test(body_is_read_while_a_response_is_pulled),

@@ -20,6 +20,7 @@
 
 #include "base/compiler.h"
 #include "support/fault_site.h"
+#include "server/server.h"
 #include "support/stage.h"
 
 enum { LISTEN_FDS_START = 3 };
@@ -397,6 +398,22 @@ static void without_memory_descriptors_stay_the_callers(void **state)
     fail_msg("it never worked");
 }
 
+/* The loop may run later, and on another thread. */
+static void adopting_is_no_event_of_the_loop(void **state)
+{
+    int pair[2];
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    begin();
+    assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
+    assert_false(uvh_watch_in_turn(&uvh_server_of(stage.server)->workers[0].watch));
+    assert_int_equal(uvhttp_server_stats(stage.server)->total_connections, 1);
+    close(pair[1]);
+    stage_turns(&stage, 3);
+    stage.descriptors -= 2; /* those of this test were there when the stage began */
+    end();
+}
+
 static void a_connected_socket_is_served(void **state)
 {
     (void)state;
@@ -562,6 +579,7 @@ int main(void)
         cmocka_unit_test(a_descriptor_for_both_kinds_of_addresses_tells_them_apart),
         cmocka_unit_test(what_does_not_listen_stays_the_callers),
         cmocka_unit_test(without_memory_descriptors_stay_the_callers),
+        cmocka_unit_test(adopting_is_no_event_of_the_loop),
         cmocka_unit_test(a_connected_socket_is_served),
         cmocka_unit_test(run_serves_adopted_connection_without_listener),
         cmocka_unit_test(adopted_connections_count),
