@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "support/fault_site.h"
 #include "server/server.h"
+#include "support/fault_site.h"
 #include "support/stage.h"
 
 enum { LISTEN_FDS_START = 3 };
