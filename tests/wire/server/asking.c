@@ -3,6 +3,7 @@
 #include "wire_server.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE = 64 * 1024 };
@@ -58,8 +59,9 @@ static int fill(uvhttp_response_t *res, size_t *most)
 static int tell_pending(uvhttp_response_t *res, void *arg)
 {
     char text[64];
-    if (*(size_t *)arg == 0) /* it was refused for the budget of the iteration, not for a full socket */
-        return fill(res, arg);
+    const char *least = uvhttp_request_query(uvhttp_response_request(res), "least");
+    if (*(size_t *)arg <= strtoul(least == NULL ? "0" : least, NULL, 10))
+        return fill(res, arg); /* it was refused for the budget of the iteration, not for a full socket */
     (void)snprintf(text, sizeof text, "\n%zu %zu\n", *(size_t *)arg, uvhttp_response_pending(res));
     int err = uvhttp_response_write(res, text, strlen(text));
     return err != 0 ? err : uvhttp_response_end(res);
