@@ -33,14 +33,15 @@ if(BUILD_WITH_MIMALLOC)
     target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
 endif()
 
-# OpenSSL's libcrypto, for signed cookies; on where it is found.
-pkg_check_modules(UVHTTP_LIBCRYPTO QUIET IMPORTED_TARGET GLOBAL "libcrypto>=1.1.1")
-option(BUILD_WITH_HTTPS "Use OpenSSL: signed cookies" ${UVHTTP_LIBCRYPTO_FOUND})
-add_library(uvhttp_libcrypto INTERFACE)
+# OpenSSL, for TLS and signed cookies; on where it is found.
+pkg_check_modules(UVHTTP_OPENSSL QUIET IMPORTED_TARGET GLOBAL "libssl>=3.0" "libcrypto>=3.0")
+option(BUILD_WITH_HTTPS "Use OpenSSL: TLS and signed cookies" ${UVHTTP_OPENSSL_FOUND})
+add_library(uvhttp_openssl INTERFACE)
 if(BUILD_WITH_HTTPS)
-    uvhttp_require(UVHTTP_LIBCRYPTO "libcrypto>=1.1.1" libssl-dev)
-    target_link_libraries(uvhttp_libcrypto INTERFACE PkgConfig::UVHTTP_LIBCRYPTO)
-    target_compile_definitions(uvhttp_libcrypto INTERFACE UVH_WITH_LIBCRYPTO)
+    uvhttp_require(UVHTTP_LIBSSL "libssl>=3.0" libssl-dev)
+    uvhttp_require(UVHTTP_LIBCRYPTO "libcrypto>=3.0" libssl-dev)
+    target_link_libraries(uvhttp_openssl INTERFACE PkgConfig::UVHTTP_OPENSSL)
+    target_compile_definitions(uvhttp_openssl INTERFACE UVH_WITH_LIBCRYPTO)
 endif()
 
 # brotli, zstd and zlib, for compressed answers; on where all three are found.

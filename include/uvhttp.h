@@ -36,6 +36,7 @@
  * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
  * WebSocket: websocket.h (connections, either side), topics.h (for all who have subscribed).
  * Middleware: cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h, compress.h.
+ * TLS: tls.h.
  * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
@@ -71,6 +72,7 @@
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/tls.h>
 #include <uvhttp/topics.h>
 #include <uvhttp/types.h>
 #include <uvhttp/upload.h>

@@ -32,6 +32,7 @@ typedef struct uvhttp_config {
     /* Times, in seconds */
     size_t keep_alive_timeout; /* idle before or between requests: closed */
     size_t header_timeout;     /* from the first byte of a head to its end: 408 */
+    size_t handshake_timeout;  /* from the connection to the end of its TLS handshake: closed */
     size_t body_timeout;       /* without progress while a body arrives: 408 */
     size_t write_timeout;      /* without progress while a response is sent: closed */
     /* From the whole request to the beginning of the response: 503; 0 = no limit. Of a route that takes its body in pieces: until it begins to take it, and from its end. */

@@ -49,6 +49,12 @@ typedef struct uvhttp_stats {
     uint64_t aborted_exchanges; /* client gone before its response was complete */
     uint64_t bytes_received;
     uint64_t bytes_sent;
+    uint64_t tls_handshakes; /* completed */
+    uint64_t tls_resumed;    /* of these, those that have resumed a session */
+    uint64_t tls_failures;   /* handshakes that have failed, plain text on a TLS port among them */
+    /* Of the whole server: seconds since 1970 at which its first certificate expires; 0: it has none,
+     * and in uvhttp_server_worker_stats. */
+    int64_t tls_expires;
     uint64_t
         cache_hits; /* answers of static.h that were at hand, and those for which the disk was asked; and what */
     uint64_t cache_misses; /* uvhttp_request_count_cache adds */

@@ -58,11 +58,11 @@ typedef int (*uvhttp_tls_passphrase_cb)(char *buffer, size_t size, const char *k
  * the leftmost label too. Several may serve one name, with keys of different types (ECDSA and RSA):
  * then the client's offer decides. */
 typedef struct uvhttp_tls_certificate {
-    const char *certificate_file; /* PEM: the certificate, then its intermediates in order */
-    const char *key_file;         /* PEM; NULL: `certificate_file` holds the key, too */
-    const char *certificate;      /* the same as PEM text, instead of the files */
-    const char *key;              /* NULL: `certificate` holds the key, too */
-    const char *passphrase_file;  /* of the key: the first line; NULL: none */
+    const char *certificate_file;        /* PEM: the certificate, then its intermediates in order */
+    const char *key_file;                /* PEM; NULL: `certificate_file` holds the key, too */
+    const char *certificate;             /* the same as PEM text, instead of the files */
+    const char *key;                     /* NULL: `certificate` holds the key, too */
+    const char *passphrase_file;         /* of the key: the first line; NULL: none */
     uvhttp_tls_passphrase_cb passphrase; /* asked when there is no `passphrase_file`; NULL: none */
     void *passphrase_arg;
     const char *ocsp_file; /* an OCSP response (DER) that is sent to clients that ask; NULL: none */
@@ -80,7 +80,7 @@ typedef struct uvhttp_tls_config {
     uvhttp_tls_version_t max_version;
     const char *ciphers;       /* for TLS 1.2, as in ciphers(1); NULL: those of the profile */
     const char *cipher_suites; /* for TLS 1.3: "TLS_AES_128_GCM_SHA256:..."; NULL: OpenSSL's */
-    const char *groups; /* of the key exchange, by preference; NULL: X25519:prime256v1:secp384r1 */
+    const char *groups;        /* of the key exchange, by preference; NULL: X25519:prime256v1:secp384r1 */
 
     bool no_tickets;         /* every handshake is a full one */
     size_t session_lifetime; /* seconds a session can be resumed, 1 to 604,800; 0: 7200 */
@@ -110,7 +110,7 @@ typedef struct uvhttp_tls_config {
 
 #ifndef __cplusplus
 /* Sets `certificates` and `certificate_count` (C only). */
-#define UVHTTP_TLS_CERTIFICATES(...)                                                             \
+#define UVHTTP_TLS_CERTIFICATES(...) \
     UVHTTP_ARRAY_MEMBERS(certificates, certificate_count, uvhttp_tls_certificate_t, __VA_ARGS__)
 #endif
 
@@ -179,8 +179,8 @@ UVHTTP_EXPORT const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t
 
 /* A middleware: lets a request pass whose client has shown a certificate, and answers 403 to
  * others. For routes of a server with UVHTTP_TLS_CLIENT_AUTH_OPTIONAL. `arg` is not used. */
-UVHTTP_EXPORT int uvhttp_require_client_certificate(uvhttp_request_t *request,
-                                                    uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT int uvhttp_require_client_certificate(uvhttp_request_t *request, uvhttp_response_t *response,
+                                                    void *arg);
 
 #ifdef __cplusplus
 }

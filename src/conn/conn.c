@@ -59,9 +59,11 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 static void settle(struct uvh_conn *conn)
 {
     enum uvh_conn_timeout timeout = conn->user->settle(conn);
-    if (conn->state == UVH_CONN_LINGERING) {
+    if (conn->state == UVH_CONN_HANDSHAKING) {
+        timeout = UVH_CONN_TIMEOUT_HANDSHAKE;
+    } else if (conn->state == UVH_CONN_LINGERING) {
         timeout = UVH_CONN_TIMEOUT_LINGER;
-    } else if (!uvh_output_is_empty(&conn->out)) {
+    } else if (uvh_conn_has_output(conn)) {
         if (!conn->socket.writable)
             uvh_output_shrink(conn);
         timeout = uvh_output_is_paced(conn) ? UVH_CONN_TIMEOUT_NONE : UVH_CONN_TIMEOUT_WRITE;
@@ -101,7 +103,9 @@ static void schedule(struct uvh_conn *conn)
  * be a handler's own call, which does not expect other handlers to run in it. */
 static bool has_work(const struct uvh_conn *conn)
 {
-    if (!uvh_output_is_empty(&conn->out) && conn->socket.writable && !uvh_output_is_paced(conn))
+    if (conn->state == UVH_CONN_HANDSHAKING)
+        return conn->socket.readable || conn->socket.failed;
+    if (uvh_conn_has_output(conn) && conn->socket.writable && !uvh_output_is_paced(conn))
         return true;
     if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
         return true;
@@ -118,8 +122,15 @@ static bool has_work(const struct uvh_conn *conn)
 
 static void close_if_done(struct uvh_conn *conn)
 {
-    if (conn->state != UVH_CONN_OPEN || !uvh_output_is_empty(&conn->out) || !conn->user->is_done(conn))
+    if (conn->state != UVH_CONN_OPEN || uvh_conn_has_output(conn) || !conn->user->is_done(conn))
         return;
+    int ended = uvh_conn_io_end(conn);
+    if (ended == -EAGAIN)
+        return; /* the end is to be sent like other output */
+    if (ended != 0) {
+        uvh_conn_close(conn);
+        return;
+    }
     /* When `close_after` is not set the peer does not know that this is the end. */
     bool linger = conn->linger || !conn->close_after || conn->socket.readable;
     if (conn->peer_ended || !linger) {
@@ -137,7 +148,7 @@ static void finish_event(struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_CONNECTING)
         return;
-    bool pending = !uvh_output_is_empty(&conn->out);
+    bool pending = uvh_conn_has_output(conn);
     if (pending && conn->socket.writable && !conn->yielded && uvh_output_flush(conn) != 0)
         return;
     close_if_done(conn);
@@ -203,7 +214,11 @@ static void take_input(struct uvh_conn *conn)
 /* Output first: it may be what input has to wait for. */
 static void work(struct uvh_conn *conn)
 {
-    if (!uvh_output_is_empty(&conn->out) && conn->socket.writable && uvh_output_flush(conn) != 0)
+    if (conn->state == UVH_CONN_HANDSHAKING)
+        uvh_tls_io_handshake(conn);
+    if (conn->state == UVH_CONN_HANDSHAKING)
+        return;
+    if (uvh_conn_has_output(conn) && conn->socket.writable && uvh_output_flush(conn) != 0)
         return;
     if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
         conn->user->drain(conn);
@@ -259,12 +274,22 @@ static void write_timed_out(struct uvh_conn *conn)
         end_by(conn, UVH_CONN_TIMEOUT_WRITE);
 }
 
+static void handshake_timed_out(struct uvh_conn *conn)
+{
+    conn->socket.readable = true;
+    uvh_tls_io_handshake(conn);
+    if (conn->state == UVH_CONN_HANDSHAKING)
+        end_by(conn, UVH_CONN_TIMEOUT_HANDSHAKE);
+}
+
 void uvh_conn_timed_out(struct uvh_conn *conn)
 {
     enum uvh_conn_timeout timeout = (enum uvh_conn_timeout)conn->timeout_class;
     uvh_conn_event_begin(conn);
     if (timeout == UVH_CONN_TIMEOUT_WRITE) {
         write_timed_out(conn);
+    } else if (timeout == UVH_CONN_TIMEOUT_HANDSHAKE) {
+        handshake_timed_out(conn);
     } else if (timeout == UVH_CONN_TIMEOUT_LINGER) {
         end_by(conn, timeout);
     } else {
@@ -316,6 +341,9 @@ void uvh_conn_close(struct uvh_conn *conn)
     uvh_output_release(conn);
     conn->user->closed(conn); /* runs callbacks, which may still ask for the peer's address */
     conn->out.entries = NULL;
+    if (conn->tls != NULL)
+        uvh_tls_session_free(conn->tls);
+    conn->tls = NULL;
     uvh_poller_remove(&conn->shared->poller, &conn->socket);
 }
 
@@ -355,7 +383,7 @@ void uvh_conn_check(const struct uvh_conn *conn)
         return;
     }
     assert((conn->in.buffer == NULL) == (conn->in.length == 0));
-    assert(conn->state != UVH_CONN_LINGERING || uvh_output_is_empty(&conn->out));
+    assert(conn->state != UVH_CONN_LINGERING || !uvh_conn_has_output(conn));
     assert((conn->out.buffer == NULL) == (conn->out.begin == conn->out.end));
     assert((conn->state == UVH_CONN_CONNECTING) == uvh_list_empty(&conn->timeout.link));
     /* A connection that can go on and is not scheduled would hang. */

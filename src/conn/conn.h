@@ -16,11 +16,13 @@
 #include "base/compiler.h"
 #include "conn/output.h"
 #include "conn/shared.h"
+#include "tls/session.h"
 
 enum uvh_conn_state {
     UVH_CONN_OPEN = 0,
-    UVH_CONN_CONNECTING, /* made by us, and not connected yet */
-    UVH_CONN_LINGERING,  /* our side has ended; what comes is discarded until the peer ends its own */
+    UVH_CONN_CONNECTING,  /* made by us, and not connected yet */
+    UVH_CONN_HANDSHAKING, /* of TLS: no bytes of the user are received or sent yet */
+    UVH_CONN_LINGERING,   /* our side has ended; what comes is discarded until the peer ends its own */
     UVH_CONN_CLOSED,
 };
 
@@ -51,6 +53,9 @@ struct uvh_conn_user {
     enum uvh_conn_timeout (*settle)(struct uvh_conn *conn);
     /* UVH_CONN_TIMEOUT_IDLE or UVH_CONN_TIMEOUT_HEADER has expired. */
     void (*timed_out)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
+    /* A peer that should begin a TLS handshake has sent plain text. The connection is plain from now on, for an error
+     * to be told, and what was sent is thrown away. NULL: it is closed. */
+    void (*is_plain)(struct uvh_conn *conn);
     /* UVH_CONN_CONNECTING is over: 0 or a negative errno. */
     void (*connected)(struct uvh_conn *conn, int status);
     /* The connection was closed. The last call. */
@@ -79,6 +84,7 @@ struct uvh_conn {
     const struct uvh_conn_user *user;
     void *owner;                      /* the user's object; NULL: it has none now */
     struct uvh_connection_data *data; /* NULL until asked for */
+    struct uvh_tls_session *tls;      /* NULL: plain text */
     struct uvh_conn_input in;
     struct uvh_output out;
     uint32_t refs;               /* objects that point here, which keep the memory */
@@ -101,12 +107,19 @@ struct uvh_conn {
     bool outgoing : 1;           /* made by us: not counted among the accepted ones */
 };
 
-/* Takes a socket over. The caller sets `owner` (with a reference) and, while it connects, `state`, and ends the
- * event that has begun.
+/* Takes a socket over. The caller sets `owner` (with a reference) and, while it connects, `state`, or begins a
+ * handshake (uvh_conn_begin_tls), and ends the event that has begun.
  * NULL with `*error`:
  *   UVHTTP_ENOMEM, or what the poller says; the socket stays the caller's. */
 struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket, const struct uvh_conn_user *user,
                                int *error);
+
+/* Within the event of uvh_conn_open: a handshake comes first. The session is the connection's then. */
+static inline void uvh_conn_begin_tls(struct uvh_conn *conn, struct uvh_tls_session *session)
+{
+    conn->tls = session;
+    conn->state = UVH_CONN_HANDSHAKING;
+}
 
 static inline void uvh_conn_event_begin(struct uvh_conn *conn)
 {
@@ -143,10 +156,29 @@ void uvh_conn_removed(struct uvh_poller_socket *socket);
 void uvh_conn_timed_out(struct uvh_conn *conn);
 void uvh_conn_resume(struct uvh_conn *conn);
 
-/* More output has to wait: for space in the socket, or for what is queued by reference. */
+/* Bytes of ciphertext that the socket has not taken. */
+static inline size_t uvh_conn_encrypted(const struct uvh_conn *conn)
+{
+    return UVH_LIKELY(conn->tls == NULL) ? 0 : uvh_tls_session_pending(conn->tls);
+}
+
+/* Something has still to be sent: of the queue, or as ciphertext. */
+static inline bool uvh_conn_has_output(const struct uvh_conn *conn)
+{
+    return !uvh_output_is_empty(&conn->out) || uvh_conn_encrypted(conn) > 0;
+}
+
+/* Bytes that were collected or encrypted, and are pending. */
+static inline size_t uvh_conn_pending(const struct uvh_conn *conn)
+{
+    return uvh_output_collected(&conn->out) + uvh_conn_encrypted(conn);
+}
+
+/* More output has to wait: for space in the socket, for what is queued by reference, or for the end of a handshake. */
 static inline bool uvh_conn_is_blocked(const struct uvh_conn *conn)
 {
-    return conn->out.entries != NULL || (conn->out.buffer != NULL && !conn->socket.writable);
+    return conn->out.entries != NULL || (!conn->socket.writable && uvh_conn_has_output(conn)) ||
+           conn->state == UVH_CONN_HANDSHAKING;
 }
 
 static inline bool uvh_conn_is_closed(const struct uvh_conn *conn)

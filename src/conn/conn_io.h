@@ -9,10 +9,13 @@
 
 #include "base/compiler.h"
 #include "conn/conn.h"
+#include "conn/tls_io.h"
 
 /* Bytes received; 0: the peer has ended its side; -EAGAIN. */
 static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, size_t size)
 {
+    if (UVH_UNLIKELY(conn->tls != NULL))
+        return uvh_tls_io_receive(conn, data, size);
     ssize_t count = uvh_socket_receive(conn->socket.fd, data, size);
     if (UVH_LIKELY(count > 0)) {
         /* Fewer bytes than asked for are all there are, but for an end or urgent data, which stops a read. */
@@ -34,10 +37,13 @@ static inline void uvh_conn_io_count_sent(struct uvh_conn *conn, size_t count)
     uvh_counter_add(&conn->shared->bytes_sent, count);
 }
 
-/* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full. `more`: more follows at once. */
+/* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full, if it is not writable then. `more`: more
+ * follows at once. */
 static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
                                        size_t size, bool more)
 {
+    if (UVH_UNLIKELY(conn->tls != NULL))
+        return uvh_tls_io_send(conn, areas, count, size, more);
     ssize_t sent = uvh_socket_send(conn->socket.fd, areas, count, more);
     if (UVH_UNLIKELY(sent < (ssize_t)size))
         conn->socket.writable = false;
@@ -51,12 +57,29 @@ static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice
 static inline ssize_t uvh_conn_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t offset,
                                             size_t size)
 {
+    if (UVH_UNLIKELY(conn->tls != NULL))
+        return uvh_tls_io_send_file(conn, descriptor, offset, size);
     ssize_t sent = uvh_socket_send_file(conn->socket.fd, descriptor, offset, size);
     if (UVH_UNLIKELY(sent == -EAGAIN))
         conn->socket.writable = false;
     if (UVH_LIKELY(sent > 0))
         uvh_conn_io_count_sent(conn, (size_t)sent);
     return sent;
+}
+
+/* Sends what is encrypted and pending.
+ * Returns 0, or
+ *   -EAGAIN: some of it is still pending, and the socket is full,
+ *   another negative errno: the connection broke. */
+static inline int uvh_conn_io_flush(struct uvh_conn *conn)
+{
+    return UVH_LIKELY(uvh_conn_encrypted(conn) == 0) ? 0 : uvh_tls_io_flush(conn);
+}
+
+/* Tells the peer that nothing more is sent, where the transport has a way to (close_notify). Results as above. */
+static inline int uvh_conn_io_end(struct uvh_conn *conn)
+{
+    return UVH_LIKELY(conn->tls == NULL) ? 0 : uvh_tls_io_end(conn);
 }
 
 /* Ends our side; the other one stays open. */

@@ -196,7 +196,7 @@ static enum progress send_memory(struct uvh_conn *conn, const struct batch *batc
     if (sent < 0)
         return sent == -EAGAIN ? PAUSED : BROKEN;
     consume(conn, (uint64_t)sent);
-    return (size_t)sent == batch->size ? AGAIN : PAUSED;
+    return (size_t)sent == batch->size || conn->socket.writable ? AGAIN : PAUSED;
 }
 
 /* One slice of the file that is the first entry. */
@@ -238,11 +238,16 @@ static int send_queue(struct uvh_conn *conn)
     struct uvh_output *out = &conn->out;
     uint64_t before = uvh_counter_read(&conn->shared->bytes_sent);
     enum progress progress = AGAIN;
+    if (conn->state == UVH_CONN_HANDSHAKING)
+        return 0;
     while (!uvh_output_is_empty(out) && conn->socket.writable && progress == AGAIN) {
         progress = send_next(conn);
         if (uvh_counter_read(&conn->shared->bytes_sent) - before >= FLUSH_MOST && progress == AGAIN)
             progress = PAUSED;
     }
+    int flushed = progress == BROKEN ? 0 : uvh_conn_io_flush(conn);
+    if (flushed != 0 && flushed != -EAGAIN)
+        progress = BROKEN;
     conn->yielded = progress == PAUSED && conn->socket.writable;
     if (progress != BROKEN)
         return 0;
@@ -254,11 +259,12 @@ int uvh_output_flush(struct uvh_conn *conn)
 {
     if (uvh_conn_is_closed(conn))
         return UVHTTP_EGONE;
-    if (uvh_output_is_empty(&conn->out))
+    bool queued = !uvh_output_is_empty(&conn->out);
+    if (!queued && uvh_conn_encrypted(conn) == 0)
         return 0;
     if (send_queue(conn) != 0)
         return UVHTTP_EGONE;
-    if (uvh_output_is_empty(&conn->out))
+    if (queued && uvh_output_is_empty(&conn->out))
         conn->user->sent(conn);
     return uvh_conn_is_closed(conn) ? UVHTTP_EGONE : 0;
 }

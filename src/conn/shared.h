@@ -26,7 +26,8 @@ enum uvh_conn_timeout {
     UVH_CONN_TIMEOUT_HEADER,   /* a head has begun */
     UVH_CONN_TIMEOUT_WRITE,    /* the peer does not take what is pending */
     UVH_CONN_TIMEOUT_LINGER,
-    UVH_CONN_TIMEOUT_NONE, /* never expires */
+    UVH_CONN_TIMEOUT_HANDSHAKE, /* of TLS */
+    UVH_CONN_TIMEOUT_NONE,      /* never expires */
     UVH_CONN_TIMEOUTS
 };
 
@@ -39,6 +40,8 @@ struct uvh_conn_callbacks {
     void (*failed)(struct uvh_conn_shared *shared, const char *what, int code); /* for the log */
     void (*closed)(struct uvh_conn *conn);
     void (*freed)(struct uvh_conn_shared *shared); /* `count` has become smaller */
+    /* A TLS handshake has failed; the connection is closed next. `reason` is static. */
+    void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
     /* A timeout has closed a connection. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
 };
@@ -66,6 +69,9 @@ struct uvh_conn_shared {
     _Atomic uint64_t idle;
     _Atomic uint64_t bytes_received;
     _Atomic uint64_t bytes_sent;
+    _Atomic uint64_t tls_handshakes; /* that were completed ... */
+    _Atomic uint64_t tls_resumed;    /* ... of these, by a ticket */
+    _Atomic uint64_t tls_failures;
 };
 
 /* `conn_size`: of the largest struct that begins with a struct uvh_conn. Lengths of timeouts are set by the caller.

@@ -69,7 +69,7 @@ static void sent(struct uvh_conn *conn)
 
 static bool wants_drain(const struct uvh_conn *conn)
 {
-    return stream_of(conn)->wants_drain && uvh_output_is_empty(&conn->out) && !conn->close_after;
+    return stream_of(conn)->wants_drain && !uvh_conn_has_output(conn) && !conn->close_after;
 }
 
 static void drain(struct uvh_conn *conn)
@@ -195,7 +195,7 @@ void uvh_stream_stop_all(struct uvh_conn_shared *shared)
 
 static bool exceeds_backlog(const struct uvhttp_stream *stream)
 {
-    return uvh_output_collected(&stream->on.conn->out) > stream->backlog;
+    return uvh_conn_pending(stream->on.conn) > stream->backlog;
 }
 
 /* More than nothing, and not too much. */
@@ -244,7 +244,7 @@ int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *are
 
 size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)
 {
-    return stream->carrier == UVH_CARRIER_CONN ? uvh_output_collected(&stream->on.conn->out) : 0;
+    return stream->carrier == UVH_CARRIER_CONN ? uvh_conn_pending(stream->on.conn) : 0;
 }
 
 size_t uvhttp_stream_blocked(const uvhttp_stream_t *stream)

@@ -95,7 +95,7 @@ bool uvh_h1_chunks_has_room(const struct uvh_exchange *base)
 size_t uvh_h1_chunks_pending(const struct uvh_exchange *base)
 {
     const struct uvh_h1_exchange *exchange = uvh_h1_exchange_of((struct uvh_exchange *)(uintptr_t)base);
-    return uvh_output_collected(&exchange->h1->conn.out);
+    return uvh_conn_pending(&exchange->h1->conn);
 }
 
 void uvh_h1_chunks_await_room(struct uvh_exchange *base)

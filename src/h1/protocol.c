@@ -7,6 +7,7 @@
 #include "server/protocols.h"
 #include "server/send.h"
 #include "server/server.h"
+#include "tls/contexts.h"
 
 enum {
     FIRST_REQUEST_MS =
@@ -44,7 +45,7 @@ static void peer_ended(struct uvh_conn *conn)
     const struct uvh_h1 *h1 = uvh_h1_of(conn);
     if (h1->state == UVH_H1_WAIT)
         return;
-    if (h1->state == UVH_H1_HEAD && !uvh_output_is_empty(&conn->out)) { /* the answer before leaves first */
+    if (h1->state == UVH_H1_HEAD && uvh_conn_has_output(conn)) { /* the answer before leaves first */
         drop_head(conn);
         uvh_conn_close_when_sent(conn, false);
     } else {
@@ -68,7 +69,7 @@ static bool waits_for_room(const struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
     return exchange != NULL && exchange->base.response.wants_drain &&
-           exchange->base.response.state == UVH_RESPONSE_BEGUN && uvh_output_is_empty(&conn->out);
+           exchange->base.response.state == UVH_RESPONSE_BEGUN && !uvh_conn_has_output(conn);
 }
 
 /* A stream of events behind HEAD: its head is all that is sent. */
@@ -123,7 +124,7 @@ static void set_exchange_timeout(struct uvh_h1 *h1, struct uvh_exchange *exchang
     const struct uvh_conn *conn = &h1->conn;
     if (uvh_output_is_paced(conn) || (waits_for_room(conn) && !wants_drain(conn)))
         uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_PACE, false);
-    else if (!uvh_output_is_empty(&conn->out))
+    else if (uvh_conn_has_output(conn))
         uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
     else if (h1->state == UVH_H1_BODY && !exchange->request.body_paused)
         uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_BODY, conn->received);
@@ -159,6 +160,12 @@ static void conn_timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
     }
 }
 
+static void is_plain(struct uvh_conn *conn)
+{
+    uvh_h1_reject(uvh_h1_of(conn), 400,
+                  "this port speaks HTTPS, and the request came in plain text: use https://");
+}
+
 static void closed(struct uvh_conn *conn)
 {
     struct uvh_h1 *h1 = uvh_h1_of(conn);
@@ -189,6 +196,7 @@ static const struct uvh_conn_user h1_user = {
     .is_done = is_done,
     .settle = settle,
     .timed_out = conn_timed_out,
+    .is_plain = is_plain,
     .closed = closed,
 };
 
@@ -199,15 +207,32 @@ size_t uvh_protocols_conn_size(void)
     return sizeof(struct uvh_h1);
 }
 
-int uvh_protocols_accept(struct uvh_worker *worker, int socket, bool reject)
+/* The session of a connection that is accepted; `*err` when there is none although there should be. */
+static struct uvh_tls_session *begin_tls(struct uvh_worker *worker, struct uvh_tls_contexts *tls, int *err)
 {
-    int err;
-    struct uvh_conn *conn = uvh_conn_open(&worker->conns, socket, &h1_user, &err);
+    if (tls == NULL)
+        return NULL;
+    struct uvh_tls_session *session = uvh_tls_contexts_accept(tls, worker->index, &worker->conns.buffers);
+    *err = session == NULL ? UVHTTP_ENOMEM : 0;
+    return session;
+}
+
+int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls, bool reject)
+{
+    int err = 0;
+    struct uvh_conn *conn = NULL;
+    struct uvh_tls_session *session = begin_tls(worker, tls, &err);
+    if (err == 0)
+        conn = uvh_conn_open(&worker->conns, socket, &h1_user, &err);
     if (conn == NULL) {
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s", uvhttp_strerror(err));
+        if (session != NULL)
+            uvh_tls_session_free(session);
         return err;
     }
     uvh_counter_add(&worker->conns.open, 1);
+    if (session != NULL)
+        uvh_conn_begin_tls(conn, session);
     conn->socket.readable = worker->closes_idle; /* one last look */
     uvh_worker_watch_time(worker);
     if (reject) {
@@ -222,7 +247,7 @@ static bool is_idle(const struct uvh_h1 *h1)
 {
     const struct uvh_conn *conn = &h1->conn;
     return conn->user == &h1_user && conn->state == UVH_CONN_OPEN && h1->state == UVH_H1_HEAD &&
-           conn->owner == NULL && conn->in.length == 0 && uvh_output_is_empty(&conn->out);
+           conn->owner == NULL && conn->in.length == 0 && !uvh_conn_has_output(conn);
 }
 
 void uvh_protocols_drain(struct uvh_conn *conn)

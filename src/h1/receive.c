@@ -4,8 +4,10 @@
 
 #include <uvhttp/error.h>
 
+#include "codec/authority.h"
 #include "conn/conn_io.h"
 #include "server/server.h"
+#include "tls/info.h"
 
 /* Without memory for an exchange there is still this much to say, unless it would be in the middle of something else. */
 void uvh_h1_out_of_memory(struct uvh_conn *conn)
@@ -56,6 +58,19 @@ void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason)
 {
     uvh_counter_add(&uvh_h1_worker(h1)->counters.parse_errors, 1);
     uvh_h1_reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
+}
+
+/* A connection's handshake may have demanded less of the client than that for the request's host would have: then it is
+ * not served here (RFC 9110 section 15.5.20). */
+static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
+{
+    uvhttp_slice_t host = {NULL, 0}, port;
+    exchange->base.tls = uvh_tls_info_ref(h1->conn.tls->info);
+    uvh_authority_split(exchange->base.request.framing.authority, &host, &port);
+    if (!uvh_tls_session_is_misdirected(h1->conn.tls, host))
+        return true;
+    uvh_h1_reject(h1, 421, "this host demands a client certificate: connect to it by its own name");
+    return false;
 }
 
 /* The request is known, `length` bytes following its head are at hand. Returns how many of them belong to it and are used. */
@@ -128,6 +143,8 @@ static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
     uvh_watch_event(&worker->watch);
     exchange->base.began = worker->watch.turn;
     h1->requests++;
+    if (UVH_UNLIKELY(h1->conn.tls != NULL) && !admit_secure(h1, exchange))
+        return length;
     return head_size + start_request(h1, data + head_size, length - head_size);
 }
 

@@ -136,7 +136,8 @@ static void cache_response(struct uvh_h1_exchange *exchange, struct uvh_cached_r
 static struct uvh_cached_response *look_up(struct uvh_h1_exchange *exchange)
 {
     struct uvh_worker *worker = exchange->base.worker;
-    bool usual = exchange->head.minor_version != 0 && uvh_output_is_empty(&exchange->h1->conn.out) &&
+    const struct uvh_conn *conn = &exchange->h1->conn;
+    bool usual = exchange->head.minor_version != 0 && uvh_output_is_empty(&conn->out) && conn->tls == NULL &&
                  uvh_h1_head_keeps_alive(exchange);
     if (!usual || worker->response_cache.most == 0)
         return NULL;

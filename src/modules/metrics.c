@@ -74,6 +74,22 @@ static void connections(struct text *text, const uvhttp_stats_t *stats)
             stats->rejected_connections);
 }
 
+static void tls(struct text *text, const uvhttp_stats_t *stats)
+{
+    begin(text, "tls_handshakes_total", "counter", "TLS handshakes, by how they ended.");
+    add(text, "uvhttp_tls_handshakes_total{result=\"full\"} %llu\n",
+        (unsigned long long)(stats->tls_handshakes - stats->tls_resumed));
+    add(text, "uvhttp_tls_handshakes_total{result=\"resumed\"} %llu\n",
+        (unsigned long long)stats->tls_resumed);
+    add(text, "uvhttp_tls_handshakes_total{result=\"failed\"} %llu\n",
+        (unsigned long long)stats->tls_failures);
+    if (stats->tls_expires == 0)
+        return;
+    begin(text, "tls_certificate_expiry_seconds", "gauge",
+          "When the first certificate expires, in seconds since 1970.");
+    add(text, "uvhttp_tls_certificate_expiry_seconds %lld\n", (long long)stats->tls_expires);
+}
+
 static void jobs(struct text *text, const char *lane, const uvhttp_job_stats_t *stats)
 {
     add(text, "uvhttp_jobs{lane=\"%s\",state=\"pending\"} %llu\n", lane, (unsigned long long)stats->pending);
@@ -171,6 +187,7 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
     add_label(&text, "version", uvhttp_version(), ",");
     add_label(&text, "build", uvhttp_build_info(), "} 1\n");
     connections(&text, stats);
+    tls(&text, stats);
     requests(&text, stats);
     histogram(&text, "request_duration_seconds", "Time from a request's head to the end of its response.",
               &stats->latency);

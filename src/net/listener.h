@@ -22,6 +22,7 @@ struct uvh_listener {
     int socket;
     struct uvh_list link; /* the owner's list */
     void *owner;
+    void *data; /* the owner's: how connections are served */
     uvh_listener_accept_cb on_accept;
     uvh_listener_failed_cb on_failed;
     bool paused;

@@ -69,6 +69,15 @@ int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts)
     return 0;
 }
 
+int uvh_file_look_anywhere(const char *path, struct uvh_file_facts *facts)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return -errno;
+    facts_from(&status, facts);
+    return 0;
+}
+
 bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_facts *b)
 {
     return a->size == b->size && a->inode == b->inode && a->device == b->device && a->kind == b->kind &&
@@ -134,6 +143,17 @@ int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_fa
 {
     int opened = open(path, READ_FLAGS);
     return finish_open(opened < 0 ? -errno : opened, descriptor, facts);
+}
+
+int uvh_file_append(const char *path, const void *data, size_t size)
+{
+    int opened = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+    if (opened < 0)
+        return -errno;
+    ssize_t written = write(opened, data, size);
+    int err = written == (ssize_t)size ? 0 : written < 0 ? -errno : -ENOSPC;
+    close(opened);
+    return err;
 }
 
 /* Makes the last folder of `path` in the one above it. One that is there is fine. */

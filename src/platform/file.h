@@ -65,6 +65,8 @@ int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descr
                   struct uvh_file_facts *facts);
 /* The same for any path of the file system, which is the caller's own choice: nothing is confined. */
 int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts);
+/* What is there, without opening it, for any path. */
+int uvh_file_look_anywhere(const char *path, struct uvh_file_facts *facts);
 int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
 void uvh_file_close(int descriptor);
 
@@ -92,6 +94,10 @@ int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file
 /* The same for a folder that uvh_file_open_folder has opened, with nothing but what stands in the folder itself: no name is looked at. */
 typedef int (*uvh_file_kind_cb)(const char *name, enum uvh_file_kind kind, void *arg);
 int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg);
+
+/* Appends `size` bytes to a file with one write, so that the lines of several threads and processes do not mix; makes it, for its
+ * owner alone, if it is missing. 0, or a negative errno. */
+int uvh_file_append(const char *path, const void *data, size_t size);
 
 /* How many descriptors the process may have open. */
 size_t uvh_file_descriptor_limit(void);

@@ -21,6 +21,7 @@ struct letter {
     uvhttp_post_cb run; /* NULL: a connection */
     void *arg;
     int socket;
+    struct uvh_tls_contexts *tls; /* of a connection; NULL: plain text */
 };
 
 /* ---- scarce descriptors ---- */
@@ -96,7 +97,7 @@ static size_t count_open(struct uvh_worker *worker)
 }
 
 /* A connection that is in `load` already. */
-static void take(struct uvh_worker *worker, int socket)
+static void take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls)
 {
     struct uvh_server *server = worker->server;
     size_t most = server->config.max_connections;
@@ -105,18 +106,18 @@ static void take(struct uvh_worker *worker, int socket)
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
-    } else if (uvh_protocols_accept(worker, socket, open >= most) == 0) {
+    } else if (uvh_protocols_accept(worker, socket, tls, open >= most) == 0) {
         return;
     }
     uvh_socket_close(socket);
     uvh_accept_closed(worker);
 }
 
-int uvh_accept_take(struct uvh_worker *worker, int socket)
+int uvh_accept_take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls)
 {
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
-    int err =
-        uvh_protocols_accept(worker, socket, count_open(worker) >= worker->server->config.max_connections);
+    bool reject = count_open(worker) >= worker->server->config.max_connections;
+    int err = uvh_protocols_accept(worker, socket, tls, reject);
     if (err == 0) /* no event of the loop: it may not run yet, and on another thread then */
         uvh_counter_add(&worker->counters.total_connections, 1);
     else
@@ -139,7 +140,7 @@ static void read_letter(struct uvh_letter *base, void *reader)
     if (letter.run != NULL)
         letter.run(&worker->server->view, worker->index, letter.arg);
     else
-        take(worker, letter.socket);
+        take(worker, letter.socket, letter.tls);
 }
 
 /* ---- sharing out ---- */
@@ -164,12 +165,12 @@ static struct uvh_worker *choose(struct uvh_worker *worker)
 }
 
 /* False when that is not possible: the socket stays the caller's. */
-static bool hand_over(struct uvh_worker *to, int socket)
+static bool hand_over(struct uvh_worker *to, int socket, struct uvh_tls_contexts *tls)
 {
     struct letter *letter = uvh_alloc(to->server->allocator, sizeof(*letter));
     if (letter == NULL)
         return false;
-    *letter = (struct letter){.base.read = read_letter, .socket = socket};
+    *letter = (struct letter){.base.read = read_letter, .socket = socket, .tls = tls};
     atomic_fetch_add_explicit(&to->load, 1, memory_order_relaxed);
     if (uvh_inbox_put(&to->inbox, &letter->base))
         return true;
@@ -185,10 +186,10 @@ static void on_accept(struct uvh_listener *listener, int socket)
     worker->accept_failing = false;
     if (is_scarce(worker->server, socket) && !make_way(worker) && !worker->draining)
         uvh_listener_pause(listener); /* the next ones wait in the queue of the system */
-    if (chosen != worker && hand_over(chosen, socket))
+    if (chosen != worker && hand_over(chosen, socket, listener->data))
         return;
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
-    take(worker, socket);
+    take(worker, socket, listener->data);
 }
 
 static void on_failed(struct uvh_listener *listener, int code)
@@ -216,13 +217,14 @@ static void on_listener_closed(uv_handle_t *handle)
         uvh_server_handle_closed(worker->server);
 }
 
-int uvh_accept_begin(struct uvh_worker *worker, int socket)
+int uvh_accept_begin(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls)
 {
     struct uvh_server *server = worker->server;
     struct uvh_listener *listener = uvh_alloc_zero(server->allocator, sizeof(*listener));
     if (listener == NULL)
         return UVHTTP_ENOMEM;
     listener->owner = worker;
+    listener->data = tls;
     listener->on_accept = on_accept;
     listener->on_failed = on_failed;
     int err = uvh_listener_start(listener, worker->loop, socket);

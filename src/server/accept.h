@@ -9,9 +9,11 @@
 #include "net/listener.h"
 #include "server/worker.h"
 
-/* Accepts on a listening socket from now on, which is the worker's then. 0, UVHTTP_ENOMEM or libuv's code, and then it is the caller's. The worker's
+struct uvh_tls_contexts;
+
+/* Accepts on a listening socket from now on, which is the worker's then. `tls` NULL: plain text. 0, UVHTTP_ENOMEM or libuv's code, and then it is the caller's. The worker's
  * thread, or before it runs. */
-int uvh_accept_begin(struct uvh_worker *worker, int socket);
+int uvh_accept_begin(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls);
 
 /* Takes what waits in the queues of the worker's listeners, and closes them. */
 void uvh_accept_end(struct uvh_worker *worker);
@@ -27,6 +29,6 @@ bool uvh_accept_tick(struct uvh_worker *worker);
 void uvh_accept_closed(struct uvh_worker *worker);
 
 /* Takes a connection that was accepted elsewhere. 0, or an error of uvh_protocols_accept, and the socket stays the caller's. */
-int uvh_accept_take(struct uvh_worker *worker, int socket);
+int uvh_accept_take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls);
 
 #endif

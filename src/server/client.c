@@ -11,6 +11,7 @@
 #include "platform/socket.h"
 #include "server/exchange.h"
 #include "server/server.h"
+#include "tls/info.h"
 
 static const char unix_peer[] = "unix:"; /* as uvh_socket_peer has it */
 
@@ -142,6 +143,11 @@ static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies 
     client->host = host_of(exchange, forwarded.hop.host);
 }
 
+static const char *own_scheme(const struct uvh_exchange *exchange)
+{
+    return exchange->tls == NULL ? "http" : "https";
+}
+
 static const struct uvh_client *client_of(uvhttp_request_t *request)
 {
     static const struct uvh_client unknown = {"", "http", NULL};
@@ -152,7 +158,7 @@ static const struct uvh_client *client_of(uvhttp_request_t *request)
     struct uvh_client *client = uvh_arena_alloc(&exchange->arena, sizeof(*client));
     if (client == NULL)
         return &unknown;
-    *client = (struct uvh_client){uvhttp_request_peer_address(request), "http", NULL};
+    *client = (struct uvh_client){uvhttp_request_peer_address(request), own_scheme(exchange), NULL};
     if (proxies != NULL && is_believed(proxies, client->address))
         ask_proxies(exchange, proxies, client);
     exchange->client = client;
@@ -185,7 +191,13 @@ const char *uvhttp_request_client_address(uvhttp_request_t *request)
 
 const char *uvhttp_request_scheme(uvhttp_request_t *request)
 {
-    return asks_proxies(request) ? client_of(request)->scheme : "http";
+    return asks_proxies(request) ? client_of(request)->scheme : own_scheme(uvh_exchange_of_request(request));
+}
+
+const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t *request)
+{
+    const struct uvh_exchange *exchange = uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
+    return exchange->tls == NULL ? NULL : &exchange->tls->public;
 }
 
 const char *uvhttp_request_host(uvhttp_request_t *request)

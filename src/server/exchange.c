@@ -14,6 +14,7 @@
 #include "server/blocking.h"
 #include "server/send.h"
 #include "server/server.h"
+#include "tls/info.h"
 
 enum { MAX_ALLOW_SIZE = 65536 };
 
@@ -22,6 +23,9 @@ void uvh_exchange_unheld(struct uvh_exchange *exchange)
     uvh_request_release(&exchange->request);
     if (exchange->holders > 0) /* a job cleans up, and then this is called once more */
         return;
+    if (exchange->tls != NULL)
+        uvh_tls_info_unref(exchange->tls);
+    exchange->tls = NULL;
     exchange->protocol->released(exchange);
 }
 

@@ -15,6 +15,7 @@
 
 struct uvh_connection_data;
 struct uvh_exchange;
+struct uvh_tls_info;
 
 /* What a protocol does for its exchanges. */
 struct uvh_protocol {
@@ -68,6 +69,7 @@ struct uvh_exchange {
     struct uvh_write_budget written;
     char *peer_text;
     const struct uvh_client *client; /* what proxies say; NULL until asked for */
+    struct uvh_tls_info *tls;        /* of its connection, with a reference; NULL: plain text */
     uint64_t began;       /* the turn in which the head was complete (uvh_watch); 0: there never was one */
     uint64_t sent;        /* bytes of the response handed to the protocol's output */
     struct uvh_list link; /* in worker->event_streams, of a stream of events only */

@@ -15,6 +15,7 @@
       "connections the system queues before they are accepted")                                             \
     X(keep_alive_timeout, 60, 1, 86400, "seconds", 0, "idle connections are closed after this")             \
     X(header_timeout, 20, 1, 86400, "seconds", 408, "for a request head to be complete; then 408")          \
+    X(handshake_timeout, 10, 1, 3600, "seconds", 0, "for a TLS handshake to be complete; then closed")      \
     X(body_timeout, 30, 1, 86400, "seconds", 408, "without a byte of the request body; then 408")           \
     X(write_timeout, 60, 1, 86400, "seconds", 0, "without the client taking a byte; then closed")           \
     X(handler_timeout, 0, 0, 86400, "seconds", 503, "for an answer to begin; then 503; 0 for no limit")     \

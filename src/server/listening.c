@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include <uvhttp/embedding.h>
+#include <uvhttp/tls.h>
 
 #include "base/alloc.h"
 #include "platform/socket.h"
 #include "platform/socket_adopt.h"
 #include "server/accept.h"
 #include "server/workers.h"
+#include "tls/contexts.h"
 
 enum { FREE_PORT_TRIES = 16 }; /* to find a port that is free under two addresses */
 
@@ -20,9 +22,9 @@ static int public_code(int err)
     return err == UV_EINVAL ? UVHTTP_EINVAL : err;
 }
 
-static int accept_or_close(struct uvh_server *server, int socket)
+static int accept_or_close(struct uvh_server *server, int socket, struct uvh_tls_contexts *tls)
 {
-    int err = uvh_workers_listen_on(server, socket);
+    int err = uvh_workers_listen_on(server, socket, tls);
     if (err != 0)
         uvh_socket_close(socket);
     return err;
@@ -53,14 +55,14 @@ static int listen_on_loopback(int port, int backlog, int sockets[2])
     return err;
 }
 
-static int listen_on_localhost(struct uvh_server *server, int port)
+static int listen_on_localhost(struct uvh_server *server, int port, struct uvh_tls_contexts *tls)
 {
     int sockets[2];
     int err = listen_on_loopback(port, (int)server->config.listen_backlog, sockets);
     if (err != 0)
         return err;
     int port_before = server->port;
-    err = accept_or_close(server, sockets[0]);
+    err = accept_or_close(server, sockets[0], tls);
     if (sockets[1] < 0)
         return err;
     if (err != 0) {
@@ -68,12 +70,20 @@ static int listen_on_localhost(struct uvh_server *server, int port)
         return err;
     }
     struct uvh_list *first = server->workers[0].listeners.previous;
-    err = accept_or_close(server, sockets[1]);
+    err = accept_or_close(server, sockets[1], tls);
     if (err != 0) {
         uvh_accept_drop(UVH_CONTAINER_OF(first, struct uvh_listener, link));
         server->port = port_before;
     }
     return err;
+}
+
+static int listen_on_address(struct uvh_server *server, const char *address, int port,
+                             struct uvh_tls_contexts *tls)
+{
+    if (strcmp(address, "localhost") == 0)
+        return public_code(listen_on_localhost(server, port, tls));
+    return public_code(uvh_workers_listen(server, address, port, tls));
 }
 
 int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
@@ -84,11 +94,37 @@ int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
     if (address == NULL)
         return UVHTTP_EINVAL;
     int err = uvh_server_start(server);
-    if (err != 0)
-        return err;
-    if (strcmp(address, "localhost") == 0)
-        return public_code(listen_on_localhost(server, port));
-    return public_code(uvh_workers_listen(server, address, port));
+    return err != 0 ? err : listen_on_address(server, address, port, NULL);
+}
+
+/* What the workers need of `tls`: there already when another listener has it. NULL when memory ran out. */
+static struct uvh_tls_contexts *contexts_of(struct uvh_server *server, uvhttp_tls_t *tls)
+{
+    struct uvh_tls_contexts *contexts = server->tls;
+    while (contexts != NULL && contexts->tls != tls)
+        contexts = contexts->next;
+    if (contexts != NULL)
+        return contexts;
+    contexts = uvh_tls_contexts_new(tls, server->worker_count, server->allocator);
+    if (contexts == NULL)
+        return NULL;
+    contexts->next = server->tls;
+    server->tls = contexts;
+    return contexts;
+}
+
+int uvhttp_server_listen_tls(uvhttp_server_t *view, const char *address, int port, uvhttp_tls_t *tls)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (address == NULL || tls == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_server_start(server);
+    struct uvh_tls_contexts *contexts = err == 0 ? contexts_of(server, tls) : NULL;
+    if (err == 0 && contexts == NULL)
+        err = UVHTTP_ENOMEM;
+    return err != 0 ? err : listen_on_address(server, address, port, contexts);
 }
 
 int uvhttp_server_port(const uvhttp_server_t *server)
@@ -122,7 +158,7 @@ int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned 
         return UVHTTP_ENOMEM;
     memcpy(file->path, path, size);
     int socket = uvh_unix_socket_listen(path, mode, (int)server->config.listen_backlog, &file->file);
-    err = socket < 0 ? socket : uvh_workers_listen_on(server, socket);
+    err = socket < 0 ? socket : uvh_workers_listen_on(server, socket, NULL);
     if (err == 0) {
         file->next = server->files;
         server->files = file;
@@ -155,7 +191,23 @@ int uvhttp_server_listen_fd(uvhttp_server_t *view, int fd)
     int err = uvh_server_start(server);
     if (err == 0)
         err = uvh_socket_adopt_listener(fd);
-    return err != 0 ? public_code(err) : uvh_workers_listen_on(server, fd);
+    return err != 0 ? public_code(err) : uvh_workers_listen_on(server, fd, NULL);
+}
+
+int uvhttp_server_listen_fd_tls(uvhttp_server_t *view, int fd, uvhttp_tls_t *tls)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (tls == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_server_start(server);
+    struct uvh_tls_contexts *contexts = err == 0 ? contexts_of(server, tls) : NULL;
+    if (err == 0 && contexts == NULL)
+        err = UVHTTP_ENOMEM;
+    if (err == 0)
+        err = uvh_socket_adopt_listener(fd);
+    return err != 0 ? public_code(err) : uvh_workers_listen_on(server, fd, contexts);
 }
 
 int uvhttp_server_listen_inherited(uvhttp_server_t *view, size_t *count)
@@ -187,7 +239,7 @@ int uvhttp_server_adopt(uvhttp_server_t *view, int fd)
     if (err != 0)
         return public_code(err);
     uv_update_time(server->loop); /* the loop may not have run for a while, and timeouts count from now */
-    err = uvh_accept_take(&server->workers[0], fd);
+    err = uvh_accept_take(&server->workers[0], fd, NULL);
     if (err == 0)
         uvh_server_serves(server);
     return err;

@@ -7,15 +7,16 @@
 #include <stdint.h>
 
 struct uvh_conn;
+struct uvh_tls_contexts;
 struct uvh_worker;
 
 /* Bytes of the largest connection. */
 size_t uvh_protocols_conn_size(void);
 
-/* Takes over an accepted socket. `reject`: answers 503 and closes.
+/* Takes over an accepted socket. `tls`: by which it is served; NULL: plain text. `reject`: answers 503 and closes.
  * Returns 0, or
  *   UVHTTP_ENOMEM, or libuv's code; the socket stays the caller's. */
-int uvh_protocols_accept(struct uvh_worker *worker, int socket, bool reject);
+int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls, bool reject);
 
 /* The server drains: a connection without a request is closed, after one last look whether one has come. It was taken out
  * of the list of its timeout. */

@@ -8,6 +8,7 @@
 #include "platform/signals.h"
 #include "route/router.h"
 #include "server/workers.h"
+#include "tls/contexts.h"
 
 static void log_refused_route(const char *message, void *arg)
 {
@@ -41,6 +42,11 @@ void uvh_server_release(struct uvh_server *server)
     if (server->has_pool)
         uvh_thread_pool_release(&server->blocking_pool);
     uvh_workers_free(server);
+    while (server->tls != NULL) {
+        struct uvh_tls_contexts *contexts = server->tls;
+        server->tls = contexts->next;
+        uvh_tls_contexts_free(contexts);
+    }
     uvh_router_free(server->router);
     while (server->owned != NULL) {
         struct uvh_owned *owned = server->owned;

@@ -50,6 +50,8 @@ struct uvh_server {
     size_t worker_count;
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
     bool has_pool;
+    /* Of the listeners with TLS, one for each uvhttp_tls_t; any thread may read the list. */
+    struct uvh_tls_contexts *_Atomic tls;
     struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
     int scarce_from;                  /* a descriptor of this number or above says that few are left */
     atomic_bool descriptors_scarce;   /* and it has been logged */

@@ -2,6 +2,7 @@
 #include "conn/conn.h"
 #include "server/blocking.h"
 #include "server/server.h"
+#include "tls/contexts.h"
 
 /* The connection whose handler asks stands in its worker's list of idle ones until its event is over, so on that thread they are looked at one by
  * one. On others, whoever is in the middle of an answer that comes at once counts as idle. */
@@ -25,6 +26,9 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     stats->idle_connections += idle_connections(worker);
     stats->bytes_received += uvh_counter_read(&worker->conns.bytes_received);
     stats->bytes_sent += uvh_counter_read(&worker->conns.bytes_sent);
+    stats->tls_handshakes += uvh_counter_read(&worker->conns.tls_handshakes);
+    stats->tls_resumed += uvh_counter_read(&worker->conns.tls_resumed);
+    stats->tls_failures += uvh_counter_read(&worker->conns.tls_failures);
     stats->memory += uvh_counter_read(&worker->conns.slab.memory) + uvh_counter_read(&worker->arenas.memory) +
                      uvh_counter_read(&worker->conns.buffers.memory);
     uvh_watch_sum_add(sum, &worker->watch);
@@ -41,6 +45,17 @@ static void read_workers(struct uvh_server *server, size_t first, size_t end, uv
     uvh_watch_sum_report(&sum, stats);
 }
 
+static int64_t tls_expires(struct uvh_server *server)
+{
+    int64_t first = 0;
+    for (struct uvh_tls_contexts *one = server->tls; one != NULL; one = one->next) {
+        int64_t expires = uvhttp_tls_expires(one->tls);
+        if (first == 0 || expires < first)
+            first = expires;
+    }
+    return first;
+}
+
 int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
 {
     if (view == NULL)
@@ -50,6 +65,7 @@ int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
         return UVHTTP_EINVAL;
     read_workers(server, 0, server->config.workers, stats);
     uvh_jobs_read_stats(server, stats);
+    stats->tls_expires = tls_expires(server);
     return 0;
 }
 

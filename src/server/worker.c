@@ -13,7 +13,10 @@
 #include "server/server.h"
 #include "server/workers.h"
 
-enum { TICK_MS = 250 /* how late a timeout may fire */ };
+enum {
+    TICK_MS = 250,        /* how late a timeout may fire */
+    HANDSHAKE_LINES = 10, /* of failed handshakes in the log, a second and worker */
+};
 
 static struct uvh_worker *worker_of(struct uvh_conn_shared *conns)
 {
@@ -207,6 +210,7 @@ static int init_timeouts(struct uvh_worker *worker)
     init_list(&conns[UVH_CONN_TIMEOUT_HEADER], config->header_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_WRITE], config->write_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_LINGER], config->linger_timeout);
+    init_list(&conns[UVH_CONN_TIMEOUT_HANDSHAKE], config->handshake_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_NONE], 0);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_BODY], config->body_timeout);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HANDLER], config->handler_timeout);
@@ -251,7 +255,8 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
 {
     static const char *const names[] = {[UVH_CONN_TIMEOUT_IDLE] = "keep_alive_timeout",
                                         [UVH_CONN_TIMEOUT_WRITE] = "write_timeout",
-                                        [UVH_CONN_TIMEOUT_LINGER] = "linger_timeout"};
+                                        [UVH_CONN_TIMEOUT_LINGER] = "linger_timeout",
+                                        [UVH_CONN_TIMEOUT_HANDSHAKE] = "handshake_timeout"};
     struct uvh_worker *worker = worker_of(conn->shared);
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     if (timeout != UVH_CONN_TIMEOUT_LINGER)
@@ -261,12 +266,33 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
                        uvh_conn_peer(conn, peer), names[timeout]);
 }
 
+/* At most so many lines a second, since clients decide how many there are. */
+static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
+{
+    struct uvh_worker *worker = worker_of(conn->shared);
+    struct uvh_handshake_log *log = &worker->handshake_log;
+    char peer[UVH_SOCKET_ADDRESS_TEXT];
+    uint64_t now = uv_now(worker->loop);
+    if (!uvh_server_logs(worker->server, UVHTTP_LOG_INFO))
+        return;
+    if (now - log->begun >= 1000) {
+        if (log->lines > HANDSHAKE_LINES)
+            uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%u more TLS handshakes have failed",
+                           log->lines - HANDSHAKE_LINES);
+        *log = (struct uvh_handshake_log){.begun = now};
+    }
+    if (log->lines++ < HANDSHAKE_LINES)
+        uvh_server_log(worker->server, UVHTTP_LOG_INFO, "TLS handshake with %s failed: %s",
+                       uvh_conn_peer(conn, peer), reason);
+}
+
 static const struct uvh_conn_callbacks conn_callbacks = {
     .active = on_conn_active,
     .schedule = on_conn_scheduled,
     .failed = on_conn_failed,
     .closed = on_conn_closed,
     .freed = on_conn_freed,
+    .handshake_failed = on_handshake_failed,
     .ended_by = on_conn_ended_by,
 };
 

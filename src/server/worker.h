@@ -51,6 +51,12 @@ enum {
     UVH_DATE_LINE_SIZE = 37, /* "Date: " + 29 + CR LF */
 };
 
+/* Lines about failed handshakes in the second that began at `begun` (loop time). */
+struct uvh_handshake_log {
+    uint64_t begun;
+    unsigned lines; /* more of them may have been left out */
+};
+
 struct uvh_worker {
     struct uvh_server *server;
     uv_loop_t *loop;
@@ -71,12 +77,13 @@ struct uvh_worker {
     bool blocking_full;            /* no more handlers that block fit, and it has been logged */
     size_t compared;               /* the worker it last compared its load with */
     bool accept_failing;           /* and it has been logged */
-    bool draining;                 /* as `life` says; connections ask for it */
-    bool closes_idle;              /* draining, and connections without a request are closed */
-    bool reading;                  /* letters are being read */
-    bool letters_here;             /* some were put in on this thread, and are read in the next turn */
-    unsigned char life;            /* enum uvh_worker_life */
-    uint64_t date_expires;         /* loop time from which the date is old */
+    struct uvh_handshake_log handshake_log;
+    bool draining;         /* as `life` says; connections ask for it */
+    bool closes_idle;      /* draining, and connections without a request are closed */
+    bool reading;          /* letters are being read */
+    bool letters_here;     /* some were put in on this thread, and are read in the next turn */
+    unsigned char life;    /* enum uvh_worker_life */
+    uint64_t date_expires; /* loop time from which the date is old */
     char head_begin[UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE];
 
     char apart[UVH_CACHE_LINE]; /* what others write to is not to slow down what is above */

@@ -108,7 +108,7 @@ static struct uvh_listener *last_listener(const struct uvh_worker *worker)
     return UVH_CONTAINER_OF(worker->listeners.previous, struct uvh_listener, link);
 }
 
-int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
+int uvh_workers_listen(struct uvh_server *server, const char *address, int port, struct uvh_tls_contexts *tls)
 {
     /* A worker that has a thread may not be touched from here any more: then the first one accepts, and hands connections on. */
     size_t count = server->threads_started ? 1 : server->worker_count;
@@ -120,7 +120,7 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
     int chosen = opened > 0 ? uvh_socket_port(sockets[0]) : 0;
     int begun = 0;
     while (err == 0 && begun < opened) {
-        err = uvh_accept_begin(&server->workers[begun], sockets[begun]);
+        err = uvh_accept_begin(&server->workers[begun], sockets[begun], tls);
         if (err == 0)
             begun++;
     }
@@ -139,10 +139,10 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port)
     return err;
 }
 
-int uvh_workers_listen_on(struct uvh_server *server, int socket)
+int uvh_workers_listen_on(struct uvh_server *server, int socket, struct uvh_tls_contexts *tls)
 {
     int port = uvh_socket_port(socket);
-    int err = uvh_accept_begin(&server->workers[0], socket);
+    int err = uvh_accept_begin(&server->workers[0], socket, tls);
     if (err != 0)
         return err;
     server->listened = true;

@@ -11,11 +11,14 @@
 /* Makes the workers with their loops. 0, UVHTTP_ENOMEM or libuv's code, logged, and then there are none. */
 int uvh_workers_open(struct uvh_server *server);
 
-/* Listens with every worker, on one port. 0, or an error, and then nobody does. */
-int uvh_workers_listen(struct uvh_server *server, const char *address, int port);
+struct uvh_tls_contexts;
+
+/* Listens with every worker, on one port. `tls` NULL: plain text. 0, or an error, and then nobody does. */
+int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
+                       struct uvh_tls_contexts *tls);
 
 /* Accepts on a socket that listens already: the first worker does, and hands connections on. 0, or an error, and the socket stays the caller's. */
-int uvh_workers_listen_on(struct uvh_server *server, int socket);
+int uvh_workers_listen_on(struct uvh_server *server, int socket, struct uvh_tls_contexts *tls);
 
 /* Starts the threads of all but the first worker; does nothing when that was done. 0 or libuv's code, logged: some run, others do not. */
 int uvh_workers_start(struct uvh_server *server);

@@ -453,7 +453,7 @@ static int handed_over = -1;
 static void hand_over(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)arg;
-    assert_int_equal(uvh_accept_take(&uvh_server_of(server)->workers[worker], handed_over), 0);
+    assert_int_equal(uvh_accept_take(&uvh_server_of(server)->workers[worker], handed_over, NULL), 0);
 }
 
 static void post_hand_over(uvhttp_server_t *server, size_t worker, void *arg)

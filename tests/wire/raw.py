@@ -82,7 +82,8 @@ class Response:
 class Connection:
     """One TCP connection to a server on the loopback interface."""
 
-    def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT):
+    def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT, tls=None, name="localhost",
+                 session=None):
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -91,6 +92,8 @@ class Connection:
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None: # an ssl.SSLContext
+            self.socket = tls.wrap_socket(self.socket, server_hostname=name, session=session)
         self.buffer = b""
 
     def __enter__(self):

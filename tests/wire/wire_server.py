@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import raw
+import tls as tls_tools
 
 # Ends a wait for something that never comes; no test measures time with it.
 SAFETY_TIMEOUT = 20.0
@@ -47,8 +48,13 @@ def written_to(file):
 class WireServer:
     """One running wire_server. Limits are fields of uvhttp_config_t, given as keyword arguments."""
 
-    def __init__(self, wrapper=(), descriptors=None, environment=None, **limits):
+    def __init__(self, wrapper=(), descriptors=None, environment=None, tls=os.environ.get("UVHTTP_WIRE_TLS"), **limits):
+        """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a certificate."""
         flags = [f"--{name}={value}" for name, value in {**PATIENT, **limits}.items()]
+        self.tls = None
+        if tls:
+            flags.append(f"--tls={tls_tools.usual() if tls in ('1.2', '1.3') else tls}")
+            self.tls = tls_tools.context(only=tls if tls in ("1.2", "1.3") else None)
         self.errors = tempfile.TemporaryFile()
 
         def limit_descriptors():
@@ -75,7 +81,7 @@ class WireServer:
         return written_to(self.errors)
 
     def connect(self, **how):
-        return raw.Connection(self.port, **how)
+        return raw.Connection(self.port, **{"tls": self.tls, **how})
 
     def ask(self, method="GET", target="/hello", *fields, **more):
         """One request on a connection of its own."""

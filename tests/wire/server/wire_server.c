@@ -65,7 +65,8 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64
         ",\"releases\":%" PRIu64 ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64
         ",\"guarded_runs\":%" PRIu64 ",\"seen_by_middleware\":%" PRIu64 ",\"refused_pieces\":%" PRIu64
-        ",\"streams_closed\":%" PRIu64
+        ",\"streams_closed\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64 ",\"tls_resumed\":%" PRIu64
+        ",\"tls_failures\":%" PRIu64
         ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_error\":\"%s\",\"heap_calls\":%" PRIu64
         ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64 ",\"libuv_calls\":%" PRIu64
         ",\"libuv_live\":%" PRId64 "}\n",
@@ -74,7 +75,8 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts, s->aborted_exchanges,
         s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses, s->memory, app.aborts, app.releases,
         app.deferred, app.deferred_gone, app.guarded_runs, app.seen_by_middleware, app.refused_pieces,
-        app.streams_closed, uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
+        app.streams_closed, s->tls_handshakes, s->tls_resumed, s->tls_failures,
+        uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
         uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
@@ -260,11 +262,15 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(max_header_size),  NUMBER(max_header_count),    NUMBER(max_body_size),
                    NUMBER(max_trailer_size), NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
                    NUMBER(blocking_threads), NUMBER(blocking_queue),      NUMBER(write_backlog),
-                   NUMBER(standing_memory),  NUMBER(buffer_size)};
+                   NUMBER(standing_memory),  NUMBER(buffer_size),         NUMBER(handshake_timeout)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
     if (strncmp(flag, "--", 2) != 0 || equals == NULL)
         return false;
+    if (strncmp(flag, "--tls=", 6) == 0) { /* a file with certificate and key */
+        app.certificate = equals + 1;
+        return true;
+    }
     if (strncmp(flag, "--port=", 7) == 0) {
         *port = (int)strtol(equals + 1, NULL, 10);
         return true;
@@ -312,6 +318,26 @@ static void watch_signal(uv_loop_t *loop, uv_signal_t *handle, uv_signal_cb call
     uv_unref((uv_handle_t *)handle);
 }
 
+/* The certificate stays as long as the server. */
+static int listen_tls(int port)
+{
+    char message[256];
+    uvhttp_tls_t *tls;
+    const uvhttp_tls_certificate_t certificate = {.certificate_file = app.certificate};
+    int err = uvhttp_tls_new(&tls,
+                             &(uvhttp_tls_config_t){.certificates = &certificate,
+                                                    .certificate_count = 1,
+                                                    .allocator = &counting_allocator},
+                             message, sizeof message);
+    if (err != 0) {
+        (void)fprintf(stderr, "wire_server: %s\n", message);
+        return err;
+    }
+    err = uvhttp_server_listen_tls(app.server, "127.0.0.1", port, tls);
+    uvhttp_tls_free(tls);
+    return err;
+}
+
 static int start(uv_loop_t *loop, const uvhttp_config_t *config, int port)
 {
     int err;
@@ -320,7 +346,8 @@ static int start(uv_loop_t *loop, const uvhttp_config_t *config, int port)
     if (err == 0)
         err = uvhttp_server_stop_on_signals(app.server);
     if (err == 0)
-        err = uvhttp_server_listen(app.server, "127.0.0.1", port);
+        err =
+            app.certificate != NULL ? listen_tls(port) : uvhttp_server_listen(app.server, "127.0.0.1", port);
     if (err != 0)
         return err;
     app.frozen_error = uvhttp_server_route(app.server, "GET", "/too-late", hello, NULL);

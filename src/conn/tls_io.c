@@ -1,0 +1,246 @@
+/* Ciphertext between the socket and the session. */
+#include "conn/tls_io.h"
+
+#include <errno.h>
+
+#include <uvhttp/error.h>
+
+#include "conn/conn_io.h"
+#include "platform/file.h"
+
+enum {
+    CIPHERTEXT = 32 * 1024, /* bytes of one read */
+    READS_MOST = 16,        /* in a row that give no plaintext, so that a peer does not hold the loop */
+    SLICE = 64 * 1024,      /* plaintext that is encrypted before it is sent */
+};
+
+/* ---- ciphertext ---- */
+
+/* Bytes; 0: the end of the peer's side; a negative errno. */
+static ssize_t receive_ciphertext(struct uvh_conn *conn, char *data, size_t size)
+{
+    ssize_t count = uvh_socket_receive(conn->socket.fd, data, size);
+    if (count == 0)
+        conn->socket.peer_ended = true;
+    if (count < 0 || ((size_t)count < size && !conn->socket.peer_ended && !conn->socket.urgent))
+        conn->socket.readable = false;
+    return count;
+}
+
+int uvh_tls_io_flush(struct uvh_conn *conn)
+{
+    struct uvh_tls_session *session = conn->tls;
+    size_t pending = uvh_tls_session_pending(session);
+    if (pending == 0)
+        return 0;
+    if (!conn->socket.writable)
+        return -EAGAIN;
+    uvhttp_slice_t area = {session->output->data + session->sent, pending};
+    ssize_t sent = uvh_socket_send(conn->socket.fd, &area, 1, false);
+    if (sent < (ssize_t)pending)
+        conn->socket.writable = false;
+    if (sent < 0)
+        return (int)sent;
+    if (sent > 0)
+        conn->sent = true;
+    uvh_tls_session_consume(session, (size_t)sent);
+    return (size_t)sent == pending ? 0 : -EAGAIN;
+}
+
+/* ---- the handshake ---- */
+
+static void fail(struct uvh_conn *conn, const char *reason)
+{
+    uvh_tls_io_flush(conn); /* an alert, as far as it goes */
+    uvh_counter_add(&conn->shared->tls_failures, 1);
+    conn->shared->callbacks->handshake_failed(conn, reason);
+    uvh_conn_close(conn);
+}
+
+/* A request, where the first byte of a handshake is 22 (RFC 8446 section 5.1). */
+static bool is_plain_text(const char *data)
+{
+    return data[0] >= 'A' && data[0] <= 'Z';
+}
+
+static void become_plain(struct uvh_conn *conn)
+{
+    uvh_counter_add(&conn->shared->tls_failures, 1);
+    conn->shared->callbacks->handshake_failed(conn, "the client speaks plain text");
+    if (conn->user->is_plain == NULL) {
+        uvh_conn_close(conn);
+        return;
+    }
+    uvh_tls_session_free(conn->tls);
+    conn->tls = NULL;
+    conn->state = UVH_CONN_OPEN;
+    conn->user->is_plain(conn);
+}
+
+static void succeed(struct uvh_conn *conn)
+{
+    struct uvh_tls_session *session = conn->tls;
+    uvh_counter_add(&conn->shared->tls_handshakes, 1);
+    if (uvh_tls_session_is_resumed(session))
+        uvh_counter_add(&conn->shared->tls_resumed, 1);
+    conn->state = UVH_CONN_OPEN;
+    if (uvh_tls_session_has_input(session))
+        conn->socket.readable = true;
+}
+
+/* More ciphertext for the handshake. False when there is none now, or the connection has changed. */
+static bool receive_handshake(struct uvh_conn *conn, char *ciphertext)
+{
+    struct uvh_tls_session *session = conn->tls;
+    if (!conn->socket.readable)
+        return false;
+    ssize_t count = receive_ciphertext(conn, ciphertext, CIPHERTEXT);
+    if (count == -EAGAIN)
+        return false;
+    if (count > 0 && !session->begun && is_plain_text(ciphertext)) {
+        become_plain(conn);
+        return false;
+    }
+    if (count > 0) {
+        session->begun = true;
+        session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
+        return true;
+    }
+    if (count == 0 && !session->begun) /* who only looks whether somebody listens */
+        uvh_conn_close(conn);
+    else
+        fail(conn, count == 0 ? "the client has closed the connection" : uvhttp_strerror((int)count));
+    return false;
+}
+
+void uvh_tls_io_handshake(struct uvh_conn *conn)
+{
+    char ciphertext[CIPHERTEXT]; /* not cleared */
+    struct uvh_tls_session *session = conn->tls;
+    int flushed = uvh_tls_io_flush(conn);
+    conn->socket.readable |= conn->socket.failed; /* reading says what has failed */
+    for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext); reads++) {
+        int err = uvh_tls_session_handshake(session);
+        flushed = err == -EPROTO ? 0 : uvh_tls_io_flush(conn);
+        if (err == -EPROTO || !uvh_tls_session_keep_input(session)) {
+            fail(conn, err == -EPROTO ? session->why : "out of memory");
+            return;
+        }
+        if (err == 0) {
+            succeed(conn);
+            break;
+        }
+    }
+    if (flushed != 0 && flushed != -EAGAIN && !uvh_conn_is_closed(conn) && conn->tls != NULL)
+        fail(conn, uvhttp_strerror(flushed));
+}
+
+/* ---- receiving ---- */
+
+/* As much plaintext as there is and fits; otherwise what a read of the session says. */
+static ssize_t decrypt(struct uvh_tls_session *session, char *data, size_t size)
+{
+    size_t total = 0;
+    ssize_t count = 1;
+    while (total < size && count > 0) {
+        count = uvh_tls_session_read(session, data + total, size - total);
+        if (count > 0)
+            total += (size_t)count;
+    }
+    return total > 0 ? (ssize_t)total : count;
+}
+
+/* More than the session has at hand; results as of a read. */
+static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
+{
+    char ciphertext[CIPHERTEXT]; /* not cleared */
+    struct uvh_tls_session *session = conn->tls;
+    ssize_t result = -EAGAIN;
+    for (int reads = 0; reads < READS_MOST && result == -EAGAIN && conn->socket.readable; reads++) {
+        ssize_t count = receive_ciphertext(conn, ciphertext, sizeof(ciphertext));
+        if (count <= 0) /* without close_notify the end may be somebody else's doing */
+            return count == 0 ? -ECONNRESET : count;
+        session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
+        result = decrypt(session, data, size);
+        if (!uvh_tls_session_keep_input(session))
+            return -ENOMEM;
+    }
+    return result;
+}
+
+ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size)
+{
+    struct uvh_tls_session *session = conn->tls;
+    if (conn->state == UVH_CONN_LINGERING) /* it is thrown away, and need not be understood */
+        return receive_ciphertext(conn, data, size);
+    ssize_t result = decrypt(session, data, size);
+    if (result == -EAGAIN)
+        result = receive_more(conn, data, size);
+    if (result > 0) {
+        conn->received = true;
+        uvh_counter_add(&conn->shared->bytes_received, (uint64_t)result);
+        /* What comes next may be there already: bytes, the end, a failure. */
+        if (uvh_tls_session_has_more(session))
+            conn->socket.readable = true;
+    } else if (result == 0) {
+        conn->socket.peer_ended = true;
+        conn->socket.readable = true; /* for good, as a plain connection that has ended */
+    } else if (result == -EPROTO) {
+        uvh_tls_io_flush(conn); /* an alert, as far as it goes */
+    }
+    return result;
+}
+
+/* ---- sending ---- */
+
+/* So many bytes are enough for one flush. */
+static bool is_full(const struct uvh_conn *conn)
+{
+    return uvh_tls_session_pending(conn->tls) >= SLICE;
+}
+
+static ssize_t sent_plaintext(struct uvh_conn *conn, size_t count, bool more)
+{
+    int flushed = more && !is_full(conn) ? 0 : uvh_tls_io_flush(conn);
+    if (flushed != 0 && flushed != -EAGAIN)
+        return flushed;
+    uvh_conn_io_count_sent(conn, count);
+    return (ssize_t)count;
+}
+
+ssize_t uvh_tls_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size,
+                        bool more)
+{
+    (void)count;
+    int flushed = is_full(conn) ? uvh_tls_io_flush(conn) : 0;
+    if (flushed != 0)
+        return flushed;
+    size_t part = size < SLICE ? size : SLICE;
+    int err = uvh_tls_session_write(conn->tls, areas, part, uv_now(conn->shared->loop));
+    return err != 0 ? err : sent_plaintext(conn, part, more && part == size);
+}
+
+ssize_t uvh_tls_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t offset, size_t size)
+{
+    int flushed = is_full(conn) ? uvh_tls_io_flush(conn) : 0;
+    if (flushed != 0)
+        return flushed;
+    struct uvh_buffer *buffer = uvh_buffer_take(&conn->shared->buffers, SLICE);
+    if (buffer == NULL)
+        return -ENOMEM;
+    ssize_t count = (ssize_t)uvh_file_read(descriptor, buffer->data, size < SLICE ? size : SLICE, offset);
+    if (count > 0) {
+        uvhttp_slice_t area = {buffer->data, (size_t)count};
+        int err = uvh_tls_session_write(conn->tls, &area, (size_t)count, uv_now(conn->shared->loop));
+        if (err != 0)
+            count = err;
+    }
+    uvh_buffer_unref(buffer);
+    return count > 0 ? sent_plaintext(conn, (size_t)count, false) : count;
+}
+
+int uvh_tls_io_end(struct uvh_conn *conn)
+{
+    uvh_tls_session_close(conn->tls);
+    return uvh_tls_io_flush(conn);
+}

@@ -1,0 +1,289 @@
+/* PEM text to OpenSSL's objects. What is not of use later (the text, pass phrases) is overwritten. */
+#include "tls/certificate.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/err.h>
+#include <openssl/ocsp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "tls/read_file.h"
+
+/* PEM text: borrowed from the configuration, or read from a file. */
+struct pem {
+    const char *path; /* for messages */
+    const char *text;
+    size_t size;
+    char *owned;
+};
+
+static int pem_open(struct pem *pem, const char *field, const char *path, const char *text,
+                    const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
+{
+    *pem = (struct pem){.path = path, .text = text, .size = text == NULL ? 0 : strlen(text)};
+    if (text != NULL)
+        return 0;
+    int err = uvh_tls_read_file(field, path, allocator, &pem->owned, &pem->size, message);
+    pem->text = pem->owned;
+    return err;
+}
+
+static void pem_close(struct pem *pem, const uvhttp_allocator_t *allocator)
+{
+    if (pem->owned != NULL)
+        uvh_tls_forget_file(allocator, pem->owned, pem->size);
+}
+
+int64_t uvh_tls_time(const ASN1_TIME *time)
+{
+    struct tm parts;
+    return ASN1_TIME_to_tm(time, &parts) == 1 ? (int64_t)timegm(&parts) : 0;
+}
+
+/* ---- certificates ---- */
+
+static int no_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    (void)buffer, (void)size, (void)writing, (void)arg;
+    return -1;
+}
+
+/* The end of the text is an error of OpenSSL's: no start line. */
+static bool is_end_of_text(void)
+{
+    unsigned long error = ERR_peek_last_error();
+    bool end = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+    if (end)
+        ERR_clear_error();
+    return end;
+}
+
+static int read_chain(struct uvh_tls_certificate *made, BIO *bio, struct uvh_tls_message message)
+{
+    X509 *next;
+    while ((next = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+        if (made->chain == NULL)
+            made->chain = sk_X509_new_null();
+        if (made->chain == NULL || sk_X509_push(made->chain, next) == 0) {
+            X509_free(next);
+            return UVHTTP_ENOMEM;
+        }
+    }
+    if (is_end_of_text())
+        return 0;
+    return uvh_tls_refuse_by_openssl(message, "an intermediate certificate of %s cannot be read",
+                                     made->source);
+}
+
+static int note_facts(struct uvh_tls_certificate *made)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    if (X509_digest(made->leaf, EVP_sha256(), digest, NULL) != 1)
+        return UVHTTP_ENOMEM;
+    memcpy(made->id, digest, sizeof(made->id));
+    made->expires = uvh_tls_time(X509_get0_notAfter(made->leaf));
+    return 0;
+}
+
+static int read_certificates(struct uvh_tls_certificate *made, const struct pem *pem,
+                             struct uvh_tls_message message)
+{
+    BIO *bio = BIO_new_mem_buf(pem->text, (int)pem->size);
+    if (bio == NULL)
+        return UVHTTP_ENOMEM;
+    int err = 0;
+    ERR_clear_error();
+    made->leaf = PEM_read_bio_X509_AUX(bio, NULL, no_passphrase, NULL);
+    if (made->leaf == NULL)
+        err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be read", made->source);
+    else
+        err = read_chain(made, bio, message);
+    BIO_free(bio);
+    return err == 0 ? note_facts(made) : err;
+}
+
+/* ---- keys ---- */
+
+struct passphrase {
+    const uvhttp_tls_certificate_t *from;
+    const char *text; /* of `passphrase_file`; NULL: none */
+};
+
+static int give_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    const struct passphrase *phrase = arg;
+    (void)writing;
+    if (phrase->text != NULL) {
+        size_t length = strcspn(phrase->text, "\r\n");
+        if (length > (size_t)size)
+            return -1;
+        memcpy(buffer, phrase->text, length);
+        return (int)length;
+    }
+    if (phrase->from->passphrase == NULL)
+        return -1;
+    int length =
+        phrase->from->passphrase(buffer, (size_t)size, phrase->from->key_file, phrase->from->passphrase_arg);
+    return length > size ? -1 : length;
+}
+
+static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
+                    const struct pem *pem, const uvhttp_allocator_t *allocator,
+                    struct uvh_tls_message message)
+{
+    struct pem phrase = {NULL};
+    int err = 0;
+    if (from->passphrase_file != NULL)
+        err = pem_open(&phrase, "passphrase_file", from->passphrase_file, NULL, allocator, message);
+    BIO *bio = err == 0 ? BIO_new_mem_buf(pem->text, (int)pem->size) : NULL;
+    if (err == 0 && bio == NULL)
+        err = UVHTTP_ENOMEM;
+    if (err == 0) {
+        struct passphrase given = {from, phrase.text};
+        ERR_clear_error();
+        made->key = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &given);
+        if (made->key == NULL)
+            err = uvh_tls_refuse_by_openssl(message, "the key of %s cannot be read from %s", made->source,
+                                            pem->path == NULL ? "its text" : pem->path);
+    }
+    BIO_free(bio);
+    pem_close(&phrase, allocator);
+    if (err != 0 || X509_check_private_key(made->leaf, made->key) == 1)
+        return err;
+    return uvh_tls_refuse_by_openssl(message, "the key in %s and the certificate of %s",
+                                     pem->path == NULL ? "the text" : pem->path, made->source);
+}
+
+static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
+                     const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
+{
+    struct pem certificate, key = {NULL};
+    bool own_key = from->key_file != NULL || from->key != NULL;
+    int err = pem_open(&certificate, "certificate_file", from->certificate_file, from->certificate, allocator,
+                       message);
+    if (err == 0)
+        err = read_certificates(made, &certificate, message);
+    if (err == 0 && own_key)
+        err = pem_open(&key, "key_file", from->key_file, from->key, allocator, message);
+    if (err == 0)
+        err = read_key(made, from, own_key ? &key : &certificate, allocator, message);
+    pem_close(&certificate, allocator);
+    pem_close(&key, allocator);
+    return err;
+}
+
+/* ---- OCSP ---- */
+
+/* When the response is to be replaced. False when it is none. */
+static bool read_ocsp_until(const unsigned char *data, size_t size, int64_t *until)
+{
+    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &data, (long)size);
+    OCSP_BASICRESP *basic = NULL;
+    if (response != NULL && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL)
+        basic = OCSP_response_get1_basic(response);
+    bool good = basic != NULL && OCSP_resp_count(basic) > 0;
+    *until = INT64_MAX;
+    for (int i = 0; good && i < OCSP_resp_count(basic); i++) {
+        ASN1_GENERALIZEDTIME *next = NULL;
+        OCSP_single_get0_status(OCSP_resp_get0(basic, i), NULL, NULL, NULL, &next);
+        int64_t at = next == NULL ? INT64_MAX : uvh_tls_time(next);
+        if (at < *until)
+            *until = at;
+    }
+    OCSP_BASICRESP_free(basic);
+    OCSP_RESPONSE_free(response);
+    ERR_clear_error();
+    return good;
+}
+
+static int load_ocsp(struct uvh_tls_certificate *made, const char *path, const uvhttp_allocator_t *allocator,
+                     struct uvh_tls_message message)
+{
+    char *data;
+    int err = uvh_tls_read_file("ocsp_file", path, allocator, &data, &made->ocsp_size, message);
+    if (err != 0)
+        return err;
+    made->ocsp = (unsigned char *)data;
+    if (read_ocsp_until(made->ocsp, made->ocsp_size, &made->ocsp_until))
+        return 0;
+    return uvh_tls_refuse(message, "ocsp_file '%s' holds no successful OCSP response in DER form", path);
+}
+
+/* ---- all of it ---- */
+
+static int check_options(const uvhttp_tls_certificate_t *from, size_t index, struct uvh_tls_message message)
+{
+    if (from->certificate_file == NULL && from->certificate == NULL)
+        return uvh_tls_refuse(message, "certificates[%zu] has neither certificate_file nor certificate",
+                              index);
+    if (from->certificate_file != NULL && from->certificate != NULL)
+        return uvh_tls_refuse(message, "certificates[%zu] has both certificate_file and certificate", index);
+    if (from->key_file != NULL && from->key != NULL)
+        return uvh_tls_refuse(message, "certificates[%zu] has both key_file and key", index);
+    if ((unsigned)from->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
+        return uvh_tls_refuse(message, "client_auth of certificates[%zu] is %d; allowed are 0 to 2", index,
+                              (int)from->client_auth);
+    return 0;
+}
+
+int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config,
+                             size_t index, struct uvh_tls_message message)
+{
+    const uvhttp_tls_certificate_t *from = &config->certificates[index];
+    int err = check_options(from, index, message);
+    if (err != 0)
+        return err;
+    snprintf(made->label, sizeof(made->label), "certificates[%zu]", index);
+    made->source = from->certificate_file != NULL ? from->certificate_file : made->label;
+    made->client_auth = from->client_auth > config->client_auth ? from->client_auth : config->client_auth;
+    err = load_pair(made, from, config->allocator, message);
+    if (err == 0 && from->ocsp_file != NULL)
+        err = load_ocsp(made, from->ocsp_file, config->allocator, message);
+    return err;
+}
+
+void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate, const uvhttp_allocator_t *allocator)
+{
+    X509_free(certificate->leaf);
+    sk_X509_pop_free(certificate->chain, X509_free);
+    EVP_PKEY_free(certificate->key);
+    uvh_free(allocator, certificate->ocsp);
+}
+
+/* ---- names ---- */
+
+static int tell_common_name(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each, void *arg)
+{
+    X509_NAME *subject = X509_get_subject_name(certificate->leaf);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    if (at < 0)
+        return 0;
+    const ASN1_STRING *name = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+    return each((const char *)ASN1_STRING_get0_data(name), (size_t)ASN1_STRING_length(name), arg);
+}
+
+int uvh_tls_certificate_names(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each, void *arg)
+{
+    int found, result = 0;
+    ERR_clear_error();
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate->leaf, NID_subject_alt_name, &found, NULL);
+    if (names == NULL && found == -1)
+        return tell_common_name(certificate, each, arg);
+    if (names == NULL)
+        return uvh_tls_failure_is_memory() ? UVHTTP_ENOMEM : UVHTTP_ECONFIG;
+    for (int i = 0; i < sk_GENERAL_NAME_num(names) && result == 0; i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type != GEN_DNS)
+            continue;
+        const ASN1_IA5STRING *text = name->d.dNSName;
+        result = each((const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text), arg);
+    }
+    GENERAL_NAMES_free(names);
+    return result;
+}

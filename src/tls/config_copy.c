@@ -1,0 +1,135 @@
+/* The block is filled twice: once without memory, which gives its size. */
+#include "tls/config_copy.h"
+
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+
+enum { ALIGNMENT = 16 };
+
+struct copy {
+    size_t size; /* of the whole block */
+    uvhttp_tls_config_t config;
+};
+
+/* `base` NULL: only counts. */
+struct writer {
+    char *base;
+    size_t used;
+};
+
+static void *put(struct writer *writer, const void *data, size_t size)
+{
+    size_t at = (writer->used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    writer->used = at + size;
+    if (writer->base == NULL)
+        return NULL;
+    return memcpy(writer->base + at, data, size);
+}
+
+static const char *put_text(struct writer *writer, const char *text)
+{
+    return text == NULL ? NULL : put(writer, text, strlen(text) + 1);
+}
+
+static void put_certificate(struct writer *writer, uvhttp_tls_certificate_t *certificate)
+{
+    certificate->certificate_file = put_text(writer, certificate->certificate_file);
+    certificate->key_file = put_text(writer, certificate->key_file);
+    certificate->certificate = put_text(writer, certificate->certificate);
+    certificate->key = put_text(writer, certificate->key);
+    certificate->passphrase_file = put_text(writer, certificate->passphrase_file);
+    certificate->ocsp_file = put_text(writer, certificate->ocsp_file);
+}
+
+static const uvhttp_tls_certificate_t *put_certificates(struct writer *writer,
+                                                        const uvhttp_tls_config_t *config)
+{
+    size_t count = config->certificate_count;
+    uvhttp_tls_certificate_t *made = put(writer, config->certificates, count * sizeof(*made));
+    for (size_t i = 0; i < count; i++) {
+        uvhttp_tls_certificate_t one = config->certificates[i];
+        put_certificate(writer, &one);
+        if (made != NULL)
+            made[i] = one;
+    }
+    return made;
+}
+
+static const char *const *put_key_files(struct writer *writer, const uvhttp_tls_config_t *config)
+{
+    size_t count = config->ticket_key_file_count;
+    const char **made = count == 0 ? NULL : put(writer, config->ticket_key_files, count * sizeof(*made));
+    for (size_t i = 0; i < count; i++) {
+        const char *one = put_text(writer, config->ticket_key_files[i]);
+        if (made != NULL)
+            made[i] = one;
+    }
+    return made;
+}
+
+static void put_config(struct writer *writer, const uvhttp_tls_config_t *config,
+                       const uvhttp_allocator_t *allocator)
+{
+    struct copy copy = {.config = *config};
+    struct copy *made = put(writer, &copy, sizeof(copy));
+    copy.config.certificates = put_certificates(writer, config);
+    copy.config.ciphers = put_text(writer, config->ciphers);
+    copy.config.cipher_suites = put_text(writer, config->cipher_suites);
+    copy.config.groups = put_text(writer, config->groups);
+    copy.config.ticket_key_files = put_key_files(writer, config);
+    copy.config.client_ca_file = put_text(writer, config->client_ca_file);
+    copy.config.client_crl_file = put_text(writer, config->client_crl_file);
+    copy.config.key_log_file = put_text(writer, config->key_log_file);
+    copy.config.allocator = allocator;
+    copy.size = writer->used;
+    if (made != NULL)
+        *made = copy;
+}
+
+uvhttp_tls_config_t *uvh_tls_config_copy(const uvhttp_tls_config_t *config,
+                                         const uvhttp_allocator_t *allocator)
+{
+    struct writer writer = {NULL, 0};
+    put_config(&writer, config, allocator);
+    writer.base = uvh_alloc(allocator, writer.used);
+    if (writer.base == NULL)
+        return NULL;
+    struct copy *copy = (struct copy *)(void *)writer.base;
+    writer.used = 0;
+    put_config(&writer, config, allocator);
+    return &copy->config;
+}
+
+void uvh_tls_config_free(uvhttp_tls_config_t *config)
+{
+    if (config == NULL)
+        return;
+    struct copy *copy = UVH_CONTAINER_OF(config, struct copy, config);
+    const uvhttp_allocator_t *allocator = config->allocator;
+    OPENSSL_cleanse(copy, copy->size);
+    uvh_free(allocator, copy);
+}
+
+static void tell(const char *path, uvh_tls_config_file_cb each, void *arg)
+{
+    if (path != NULL)
+        each(path, arg);
+}
+
+void uvh_tls_config_each_file(const uvhttp_tls_config_t *config, uvh_tls_config_file_cb each, void *arg)
+{
+    for (size_t i = 0; i < config->certificate_count; i++) {
+        tell(config->certificates[i].certificate_file, each, arg);
+        tell(config->certificates[i].key_file, each, arg);
+        tell(config->certificates[i].passphrase_file, each, arg);
+        tell(config->certificates[i].ocsp_file, each, arg);
+    }
+    for (size_t i = 0; i < config->ticket_key_file_count; i++)
+        tell(config->ticket_key_files[i], each, arg);
+    tell(config->client_ca_file, each, arg);
+    tell(config->client_crl_file, each, arg);
+}

@@ -1,0 +1,284 @@
+/* The callbacks that OpenSSL asks during a handshake. */
+#include "tls/context.h"
+
+#include <string.h>
+
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/rand.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "platform/clock.h"
+#include "platform/file.h"
+#include "tls/session.h"
+#include "tls/settings.h"
+
+static struct uvh_tls_context *context_of(SSL *ssl)
+{
+    return uvh_tls_session_of(ssl)->context;
+}
+
+/* ---- the server's name ---- */
+
+/* The name in a server_name extension (RFC 6066 section 3). */
+static size_t server_name(SSL *ssl, const unsigned char **name)
+{
+    const unsigned char *data;
+    size_t size;
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &data, &size) != 1 || size < 5)
+        return 0;
+    size_t length = (size_t)data[3] << 8 | data[4];
+    if (data[2] != TLSEXT_NAMETYPE_host_name || length > size - 5)
+        return 0;
+    *name = data + 5;
+    return length;
+}
+
+static bool use_certificates(SSL *ssl, const struct uvh_tls_generation *generation,
+                             const struct uvh_tls_host *host)
+{
+    SSL_certs_clear(ssl);
+    for (size_t i = 0; i < host->count; i++) {
+        const struct uvh_tls_certificate *one = &generation->certificates[host->certificates[i]];
+        if (SSL_use_cert_and_key(ssl, one->leaf, one->key, one->chain, 1) != 1)
+            return false;
+    }
+    return true;
+}
+
+/* A session is resumed only where its handshake would have demanded the same: the same certificates
+ * for the name, the same authentication by the same authorities. */
+static bool bind_session(SSL *ssl, const struct uvh_tls_generation *generation,
+                         const struct uvh_tls_host *host)
+{
+    const struct uvh_tls_certificate *first = &generation->certificates[host->certificates[0]];
+    unsigned char facts[2 * UVH_TLS_ID_SIZE + 1], id[UVH_TLS_ID_SIZE];
+    memcpy(facts, generation->authorities_id, UVH_TLS_ID_SIZE);
+    memcpy(facts + UVH_TLS_ID_SIZE, first->id, UVH_TLS_ID_SIZE);
+    facts[2 * UVH_TLS_ID_SIZE] = host->client_auth;
+    uvh_hash_wide(facts, sizeof(facts), id);
+    return SSL_set_session_id_context(ssl, id, sizeof(id)) == 1;
+}
+
+static void demand_certificate(SSL *ssl, uvhttp_tls_client_auth_t level)
+{
+    int mode = SSL_VERIFY_NONE;
+    if (level != UVHTTP_TLS_CLIENT_AUTH_OFF)
+        mode = SSL_VERIFY_PEER;
+    if (level == UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
+        mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_set_verify(ssl, mode, NULL);
+}
+
+static int on_client_hello(SSL *ssl, int *alert, void *arg)
+{
+    const struct uvh_tls_context *context = arg;
+    const struct uvh_tls_generation *generation = context->generation;
+    const unsigned char *name = NULL;
+    size_t length = server_name(ssl, &name);
+    const struct uvh_tls_host *host = uvh_tls_generation_host(generation, (const char *)name, length);
+    uvh_tls_session_of(ssl)->client_auth = host->client_auth;
+    demand_certificate(ssl, (uvhttp_tls_client_auth_t)host->client_auth);
+    bool usual =
+        host->count == generation->default_host.count &&
+        memcmp(host->certificates, generation->default_host.certificates, sizeof(host->certificates)) == 0;
+    if ((usual || use_certificates(ssl, generation, host)) && bind_session(ssl, generation, host))
+        return SSL_CLIENT_HELLO_SUCCESS;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
+}
+
+/* ---- the protocol ---- */
+
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
+                   unsigned int in_length, void *arg)
+{
+    static const unsigned char known[] = "\x08http/1.1";
+    (void)ssl;
+    (void)arg;
+    unsigned char *chosen;
+    int result = SSL_select_next_proto(&chosen, out_length, known, sizeof(known) - 1, in, in_length);
+    *out = chosen;
+    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* ---- OCSP ---- */
+
+static int on_status_request(SSL *ssl, void *arg)
+{
+    const struct uvh_tls_generation *generation = ((struct uvh_tls_context *)arg)->generation;
+    const X509 *leaf = SSL_get_certificate(ssl);
+    int64_t now = uvh_clock_unix_ms() / 1000;
+    for (size_t i = 0; i < generation->count; i++) {
+        const struct uvh_tls_certificate *one = &generation->certificates[i];
+        if (one->leaf != leaf)
+            continue;
+        if (one->ocsp == NULL || now >= one->ocsp_until)
+            break;
+        unsigned char *copy = OPENSSL_memdup(one->ocsp, one->ocsp_size); /* OpenSSL frees it */
+        if (copy == NULL)
+            break;
+        SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)one->ocsp_size);
+        return SSL_TLSEXT_ERR_OK;
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+/* ---- tickets ---- */
+
+static bool find_ticket_key(const struct uvh_tls_context *context,
+                            const unsigned char name[UVH_TLS_TICKET_NAME_SIZE],
+                            struct uvh_tls_ticket_key *key, bool *newest)
+{
+    const struct uvh_tls_generation *generation = context->generation;
+    const struct uvh_tls_ticket_files *files = &generation->ticket_files;
+    if (files->count == 0)
+        return uvh_tls_tickets_find(context->tickets, uvh_clock_unix_ms() / 1000,
+                                    generation->session_lifetime, name, key, newest);
+    for (unsigned i = 0; i < files->count; i++) {
+        if (memcmp(files->keys[i].name, name, UVH_TLS_TICKET_NAME_SIZE) != 0)
+            continue;
+        *key = files->keys[i];
+        *newest = i == 0;
+        return true;
+    }
+    return false;
+}
+
+static bool current_ticket_key(const struct uvh_tls_context *context, struct uvh_tls_ticket_key *key)
+{
+    const struct uvh_tls_generation *generation = context->generation;
+    if (generation->ticket_files.count == 0)
+        return uvh_tls_tickets_current(context->tickets, uvh_clock_unix_ms() / 1000,
+                                       generation->session_lifetime, key);
+    *key = generation->ticket_files.keys[0];
+    return true;
+}
+
+static bool start_hmac(EVP_MAC_CTX *hmac, struct uvh_tls_ticket_key *key)
+{
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key->hmac, sizeof(key->hmac)),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t) "SHA256", 0),
+        OSSL_PARAM_construct_end(),
+    };
+    return EVP_MAC_CTX_set_params(hmac, params) == 1;
+}
+
+/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it: 1: done, 2: done, and the client is to get a new ticket,
+ * 0: unknown key, -1: failure. */
+static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                         EVP_MAC_CTX *hmac, int encrypting)
+{
+    const struct uvh_tls_context *context = context_of(ssl);
+    struct uvh_tls_ticket_key key;
+    bool newest = true, good;
+    if (encrypting) {
+        good = current_ticket_key(context, &key) &&
+               RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) == 1;
+        if (!good)
+            return -1;
+        memcpy(name, key.name, sizeof(key.name));
+        good = EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.aes, iv) == 1;
+    } else {
+        if (!find_ticket_key(context, name, &key, &newest))
+            return 0;
+        good = EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.aes, iv) == 1;
+    }
+    good = good && start_hmac(hmac, &key);
+    OPENSSL_cleanse(&key, sizeof(key));
+    return !good ? -1 : newest ? 1 : 2;
+}
+
+/* ---- the key log ---- */
+
+static void on_key_log(const SSL *ssl, const char *line)
+{
+    const char *path = context_of((SSL *)(uintptr_t)ssl)->generation->config->key_log_file;
+    char text[512];
+    size_t length = strlen(line);
+    if (length + 1 > sizeof(text))
+        return;
+    memcpy(text, line, length);
+    text[length] = '\n';
+    /* A file for debugging: nothing is to be done about one that cannot be written. */
+    uvh_file_append(path, text, length + 1);
+    OPENSSL_cleanse(text, length);
+}
+
+/* ---- the life of a context ---- */
+
+static bool set_authorities(const struct uvh_tls_context *context)
+{
+    const struct uvh_tls_generation *generation = context->generation;
+    if (generation->authorities == NULL)
+        return true;
+    STACK_OF(X509_NAME) *names = SSL_dup_CA_list(generation->authority_names);
+    SSL_CTX_set_client_CA_list(context->ctx, names);
+    return names != NULL && SSL_CTX_set1_verify_cert_store(context->ctx, generation->authorities) == 1;
+}
+
+static bool set_certificates(const struct uvh_tls_context *context)
+{
+    const struct uvh_tls_generation *generation = context->generation;
+    const struct uvh_tls_host *host = &generation->default_host;
+    for (size_t i = 0; i < host->count; i++) {
+        const struct uvh_tls_certificate *one = &generation->certificates[host->certificates[i]];
+        if (SSL_CTX_use_cert_and_key(context->ctx, one->leaf, one->key, one->chain, 1) != 1)
+            return false;
+    }
+    return true;
+}
+
+static void set_callbacks(struct uvh_tls_context *context)
+{
+    const uvhttp_tls_config_t *config = context->generation->config;
+    SSL_CTX_set_client_hello_cb(context->ctx, on_client_hello, context);
+    SSL_CTX_set_alpn_select_cb(context->ctx, on_alpn, NULL);
+    SSL_CTX_set_tlsext_status_cb(context->ctx, on_status_request);
+    SSL_CTX_set_tlsext_status_arg(context->ctx, context);
+    SSL_CTX_set_timeout(context->ctx, (long)context->generation->session_lifetime);
+    if (!config->no_tickets)
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context->ctx, on_ticket_key);
+    if (config->key_log_file != NULL)
+        SSL_CTX_set_keylog_callback(context->ctx, on_key_log);
+}
+
+struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
+                                            struct uvh_tls_tickets *tickets)
+{
+    const uvhttp_allocator_t *allocator = generation->hosts.allocator;
+    struct uvh_tls_context *context = uvh_alloc_zero(allocator, sizeof(*context));
+    if (context == NULL) {
+        uvh_tls_generation_unref(generation);
+        return NULL;
+    }
+    *context = (struct uvh_tls_context){.generation = generation, .tickets = tickets, .refs = 1};
+    context->ctx = SSL_CTX_new(TLS_server_method());
+    context->bio_method = uvh_tls_session_bio_method();
+    /* All of it was tried when the generation was loaded, so only memory can be missing. */
+    bool good =
+        context->ctx != NULL && context->bio_method != NULL &&
+        uvh_tls_settings_apply(context->ctx, generation->config, (struct uvh_tls_message){NULL, 0}) == 0 &&
+        set_certificates(context) && set_authorities(context);
+    if (good)
+        set_callbacks(context);
+    ERR_clear_error();
+    if (good)
+        return context;
+    uvh_tls_context_unref(context);
+    return NULL;
+}
+
+void uvh_tls_context_unref(struct uvh_tls_context *context)
+{
+    if (--context->refs > 0)
+        return;
+    struct uvh_tls_generation *generation = context->generation;
+    const uvhttp_allocator_t *allocator = generation->hosts.allocator;
+    SSL_CTX_free(context->ctx);
+    BIO_meth_free(context->bio_method);
+    uvh_free(allocator, context);
+    uvh_tls_generation_unref(generation);
+}

@@ -1,0 +1,27 @@
+/* An SSL_CTX of one worker and one generation, with the decisions of a handshake: certificate by name,
+ * client authentication, protocol, tickets.
+ *
+ * Always true: used on the worker's thread only, since OpenSSL 3.0 takes locks in contexts that threads
+ * share; the memory lives until its last session is gone. Called by contexts.c and session.c. */
+#ifndef UVH_TLS_CONTEXT_H
+#define UVH_TLS_CONTEXT_H
+
+#include <openssl/ssl.h>
+
+#include "tls/generation.h"
+
+struct uvh_tls_context {
+    SSL_CTX *ctx;
+    struct uvh_tls_generation *generation;
+    struct uvh_tls_tickets *tickets;
+    BIO_METHOD *bio_method; /* of its sessions */
+    size_t refs;
+};
+
+/* With one reference; NULL when memory ran out. Takes over the caller's reference of the generation in
+ * either case. */
+struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
+                                            struct uvh_tls_tickets *tickets);
+void uvh_tls_context_unref(struct uvh_tls_context *context);
+
+#endif

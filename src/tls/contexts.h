@@ -1,0 +1,38 @@
+/* A uvhttp_tls_t as the workers of one server use it: a context for each, made when it is first needed.
+ *
+ * Always true: a worker touches its own slot only, on its thread. Called by server/. */
+#ifndef UVH_TLS_CONTEXTS_H
+#define UVH_TLS_CONTEXTS_H
+
+#include <uvhttp/tls.h>
+
+#include "base/buffer.h"
+
+struct uvh_tls_context;
+struct uvh_tls_session;
+
+struct uvh_tls_slot {
+    struct uvh_tls_context *context; /* NULL: none was needed yet */
+    uint64_t number;                 /* of its generation */
+};
+
+struct uvh_tls_contexts {
+    struct uvh_tls_contexts *next; /* the server's list */
+    struct uvhttp_tls *tls;        /* with a reference */
+    const uvhttp_allocator_t *allocator;
+    size_t count;
+    struct uvh_tls_slot slots[];
+};
+
+/* NULL when memory ran out. */
+struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
+                                              const uvhttp_allocator_t *allocator);
+
+/* All workers have ended. */
+void uvh_tls_contexts_free(struct uvh_tls_contexts *contexts);
+
+/* The server's end of a new connection, by the newest generation; NULL when memory ran out. */
+struct uvh_tls_session *uvh_tls_contexts_accept(struct uvh_tls_contexts *contexts, size_t worker,
+                                                struct uvh_buffer_pool *pool);
+
+#endif

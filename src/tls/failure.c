@@ -1,0 +1,83 @@
+/* See the header. The first error of the queue is the cause, the following ones are its callers'. */
+#include "tls/failure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/pemerr.h>
+#include <openssl/sslerr.h>
+#include <openssl/x509err.h>
+
+#include <uvhttp/error.h>
+
+static void write_message(struct uvh_tls_message message, const char *reason, const char *format,
+                          va_list arguments)
+{
+    if (message.text == NULL || message.size == 0)
+        return;
+    vsnprintf(message.text, message.size, format, arguments);
+    size_t length = strlen(message.text);
+    if (reason != NULL)
+        snprintf(message.text + length, message.size - length, ": %s", reason);
+}
+
+int uvh_tls_refuse(struct uvh_tls_message message, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_message(message, NULL, format, arguments);
+    va_end(arguments);
+    return UVHTTP_ECONFIG;
+}
+
+int uvh_tls_failure_is_memory(void)
+{
+    for (unsigned long error; (error = ERR_peek_error()) != 0; ERR_get_error()) {
+        if (ERR_GET_REASON(error) != ERR_R_MALLOC_FAILURE)
+            continue;
+        ERR_clear_error();
+        return 1;
+    }
+    return 0;
+}
+
+/* OpenSSL's own words where they say it; ours where they speak of its functions. */
+static const char *reason_of(unsigned long error)
+{
+    int library = ERR_GET_LIB(error), reason = ERR_GET_REASON(error);
+    if (library == ERR_LIB_PEM && reason == PEM_R_NO_START_LINE)
+        return "it holds no such thing in PEM form";
+    if (library == ERR_LIB_PEM &&
+        (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD))
+        return "the key is encrypted, and there is no pass phrase";
+    if (library == ERR_LIB_X509 && reason == X509_R_KEY_VALUES_MISMATCH)
+        return "the key does not belong to the certificate";
+    if (library == ERR_LIB_X509 && reason == X509_R_KEY_TYPE_MISMATCH)
+        return "the key does not belong to the certificate: it is of another type";
+    if (library == ERR_LIB_SSL && reason == SSL_R_NO_CIPHER_MATCH)
+        return "OpenSSL knows none of them";
+    const char *text = ERR_reason_error_string(error);
+    return text == NULL ? "unknown error" : text;
+}
+
+const char *uvh_tls_failure_reason(void)
+{
+    unsigned long error = ERR_get_error();
+    ERR_clear_error();
+    return error == 0 ? "unknown error" : reason_of(error);
+}
+
+/* The first error, unless the queue holds that memory ran out. */
+int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format, ...)
+{
+    unsigned long first = ERR_peek_error();
+    if (uvh_tls_failure_is_memory())
+        return UVHTTP_ENOMEM;
+    va_list arguments;
+    va_start(arguments, format);
+    write_message(message, first == 0 ? "unknown error" : reason_of(first), format, arguments);
+    va_end(arguments);
+    ERR_clear_error();
+    return UVHTTP_ECONFIG;
+}

@@ -1,0 +1,309 @@
+/* A load, step by step; the first that fails ends it. */
+#include "tls/generation.h"
+
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "tls/config_copy.h"
+#include "tls/read_file.h"
+#include "tls/settings.h"
+#include "tls/watch.h"
+
+enum {
+    DEFAULT_LIFETIME = 7200,  /* seconds */
+    MOST_LIFETIME = 7 * 86400 /* RFC 8446 section 4.6.1 */
+};
+
+/* ---- options ---- */
+
+static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+{
+    if (config->certificates == NULL || config->certificate_count == 0)
+        return uvh_tls_refuse(message, "certificates is empty; at least one is needed");
+    if ((unsigned)config->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
+        return uvh_tls_refuse(message, "client_auth is %d; allowed are 0 to 2", (int)config->client_auth);
+    if (config->session_lifetime > MOST_LIFETIME)
+        return uvh_tls_refuse(message, "session_lifetime is %zu; allowed are 1 to %d seconds",
+                              config->session_lifetime, MOST_LIFETIME);
+    if (config->ticket_key_file_count > UVH_TLS_TICKET_KEYS_MAX)
+        return uvh_tls_refuse(message, "ticket_key_files has %zu files; allowed are at most %d",
+                              config->ticket_key_file_count, UVH_TLS_TICKET_KEYS_MAX);
+    if (config->ticket_key_file_count > 0 && config->ticket_key_files == NULL)
+        return uvh_tls_refuse(message, "ticket_key_files is NULL, and ticket_key_file_count is %zu",
+                              config->ticket_key_file_count);
+    if (config->client_crl_file != NULL && config->client_ca_file == NULL)
+        return uvh_tls_refuse(message, "client_crl_file is set, and client_ca_file is not");
+    return 0;
+}
+
+/* ---- names ---- */
+
+struct adding {
+    struct uvh_tls_generation *generation;
+    uint32_t index;
+};
+
+static int type_of(const struct uvh_tls_generation *generation, uint32_t index)
+{
+    return EVP_PKEY_get_base_id(generation->certificates[index].key);
+}
+
+/* The first one of a type of key serves the name. */
+static void add_to_host(struct adding *adding, struct uvh_tls_host *host)
+{
+    const struct uvh_tls_generation *generation = adding->generation;
+    uvhttp_tls_client_auth_t demanded = generation->certificates[adding->index].client_auth;
+    if (demanded > (int)host->client_auth)
+        host->client_auth = (unsigned char)demanded;
+    for (size_t i = 0; i < host->count; i++)
+        if (type_of(generation, host->certificates[i]) == type_of(generation, adding->index))
+            return;
+    if (host->count < UVH_TLS_HOST_CERTIFICATES)
+        host->certificates[host->count++] = adding->index;
+}
+
+static int add_name(const char *name, size_t length, void *arg)
+{
+    struct adding *adding = arg;
+    bool ignored;
+    struct uvh_tls_host *host = uvh_tls_hosts_add(&adding->generation->hosts, name, length, &ignored);
+    if (host == NULL)
+        return ignored ? 0 : UVHTTP_ENOMEM;
+    add_to_host(adding, host);
+    return 0;
+}
+
+static int add_names(struct uvh_tls_generation *generation, uint32_t index, struct uvh_tls_message message)
+{
+    const struct uvh_tls_certificate *certificate = &generation->certificates[index];
+    struct adding adding = {generation, index};
+    int err = uvh_tls_certificate_names(certificate, add_name, &adding);
+    if (err == UVHTTP_ECONFIG)
+        return uvh_tls_refuse(message, "the names (subjectAltName) of %s cannot be read",
+                              certificate->source);
+    return err;
+}
+
+/* Clients that name no server get the first certificate, and those of its first name with keys of other types. */
+static int set_default_host(const char *name, size_t length, void *arg)
+{
+    struct uvh_tls_generation *generation = arg;
+    const struct uvh_tls_host *host = uvh_tls_hosts_find(&generation->hosts, name, length);
+    if (host == NULL || host->certificates[0] != 0)
+        return 0;
+    generation->default_host = *host;
+    return 1;
+}
+
+static void find_default_host(struct uvh_tls_generation *generation)
+{
+    const struct uvh_tls_certificate *first = &generation->certificates[0];
+    generation->default_host =
+        (struct uvh_tls_host){.count = 1, .client_auth = (unsigned char)first->client_auth};
+    uvh_tls_certificate_names(first, set_default_host, generation);
+}
+
+/* ---- certificates ---- */
+
+static int load_certificates(struct uvh_tls_generation *generation, struct uvh_tls_message message)
+{
+    const uvhttp_tls_config_t *config = generation->config;
+    size_t count = config->certificate_count;
+    if (count > UINT32_MAX)
+        return UVHTTP_ENOMEM;
+    generation->certificates = uvh_alloc_zero(config->allocator, count * sizeof(*generation->certificates));
+    if (generation->certificates == NULL)
+        return UVHTTP_ENOMEM;
+    generation->expires = INT64_MAX;
+    int err = 0;
+    for (uint32_t i = 0; i < count && err == 0; i++) {
+        struct uvh_tls_certificate *made = &generation->certificates[i];
+        generation->count++;
+        err = uvh_tls_certificate_load(made, config, i, message);
+        if (err == 0)
+            err = add_names(generation, i, message);
+        if (made->expires < generation->expires)
+            generation->expires = made->expires;
+        generation->auth_differs |= made->client_auth != generation->certificates[0].client_auth;
+    }
+    if (err == 0)
+        find_default_host(generation);
+    return err;
+}
+
+/* What OpenSSL would refuse in a handshake (a weak key, a weak signature) is refused now. */
+static int try_certificates(const struct uvh_tls_generation *generation, struct uvh_tls_message message)
+{
+    SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
+    if (trial == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvh_tls_settings_apply(trial, generation->config, message);
+    for (size_t i = 0; i < generation->count && err == 0; i++) {
+        const struct uvh_tls_certificate *one = &generation->certificates[i];
+        ERR_clear_error();
+        if (SSL_CTX_use_cert_and_key(trial, one->leaf, one->key, one->chain, 1) != 1)
+            err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used", one->source);
+    }
+    SSL_CTX_free(trial);
+    return err;
+}
+
+/* ---- authorities of clients ---- */
+
+static bool wants_authorities(const struct uvh_tls_generation *generation)
+{
+    bool wants = generation->config->client_ca_file != NULL;
+    for (size_t i = 0; i < generation->count; i++)
+        wants |= generation->certificates[i].client_auth != UVHTTP_TLS_CLIENT_AUTH_OFF;
+    return wants;
+}
+
+/* Adds the certificates, or the revocation lists, of PEM text; how many. */
+static int add_authorities(struct uvh_tls_generation *generation, BIO *bio)
+{
+    STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
+    int count = 0;
+    for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
+        const X509_INFO *info = sk_X509_INFO_value(infos, i);
+        X509_NAME *name = NULL;
+        if (info->x509 != NULL && X509_STORE_add_cert(generation->authorities, info->x509) == 1)
+            name = X509_NAME_dup(X509_get_subject_name(info->x509));
+        if (name != NULL && sk_X509_NAME_push(generation->authority_names, name) != 0)
+            count++;
+        else
+            X509_NAME_free(name);
+    }
+    sk_X509_INFO_pop_free(infos, X509_INFO_free);
+    return count;
+}
+
+static int add_lists(struct uvh_tls_generation *generation, BIO *bio)
+{
+    X509_CRL *list;
+    int count = 0;
+    while ((list = PEM_read_bio_X509_CRL(bio, NULL, NULL, NULL)) != NULL) {
+        count += X509_STORE_add_crl(generation->authorities, list) == 1;
+        X509_CRL_free(list);
+    }
+    return count;
+}
+
+static int add_file(struct uvh_tls_generation *generation, const char *field, const char *path,
+                    int (*add)(struct uvh_tls_generation *generation, BIO *bio), const char *what,
+                    struct uvh_tls_message message)
+{
+    const uvhttp_allocator_t *allocator = generation->config->allocator;
+    unsigned char id[2 * UVH_TLS_ID_SIZE];
+    char *data;
+    size_t size;
+    int err = uvh_tls_read_file(field, path, allocator, &data, &size, message);
+    if (err != 0)
+        return err;
+    memcpy(id, generation->authorities_id, UVH_TLS_ID_SIZE);
+    uvh_hash_wide(data, size, id + UVH_TLS_ID_SIZE);
+    uvh_hash_wide(id, sizeof(id), generation->authorities_id);
+    ERR_clear_error();
+    BIO *bio = BIO_new_mem_buf(data, (int)size);
+    int count = bio == NULL ? 0 : add(generation, bio);
+    BIO_free(bio);
+    uvh_tls_forget_file(allocator, data, size);
+    if (bio == NULL || uvh_tls_failure_is_memory())
+        return UVHTTP_ENOMEM;
+    ERR_clear_error();
+    return count > 0 ? 0 : uvh_tls_refuse(message, "%s '%s' holds no %s in PEM form", field, path, what);
+}
+
+static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tls_message message)
+{
+    const uvhttp_tls_config_t *config = generation->config;
+    if (!wants_authorities(generation))
+        return 0;
+    if (config->client_ca_file == NULL)
+        return uvh_tls_refuse(message, "client_auth is on, and client_ca_file is not set");
+    generation->authorities = X509_STORE_new();
+    generation->authority_names = sk_X509_NAME_new_null();
+    if (generation->authorities == NULL || generation->authority_names == NULL)
+        return UVHTTP_ENOMEM;
+    int err = add_file(generation, "client_ca_file", config->client_ca_file, add_authorities, "certificate",
+                       message);
+    if (err != 0 || config->client_crl_file == NULL)
+        return err;
+    X509_STORE_set_flags(generation->authorities, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+    return add_file(generation, "client_crl_file", config->client_crl_file, add_lists, "revocation list",
+                    message);
+}
+
+/* ---- the whole ---- */
+
+static int load(struct uvh_tls_generation *generation, struct uvh_tls_message message)
+{
+    const uvhttp_tls_config_t *config = generation->config;
+    size_t lifetime = config->session_lifetime;
+    generation->files_state = uvh_tls_watch_state(config);
+    generation->session_lifetime = lifetime == 0 ? DEFAULT_LIFETIME : (int64_t)lifetime;
+    int err = load_certificates(generation, message);
+    if (err == 0)
+        err = try_certificates(generation, message);
+    if (err == 0)
+        err = load_authorities(generation, message);
+    if (err == 0)
+        err = uvh_tls_tickets_load(&generation->ticket_files, config, message);
+    return err;
+}
+
+int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_config_t *config,
+                            const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
+{
+    *out = NULL;
+    int err = check_config(config, message);
+    if (err != 0)
+        return err;
+    struct uvh_tls_generation *generation = uvh_alloc_zero(allocator, sizeof(*generation));
+    if (generation == NULL)
+        return UVHTTP_ENOMEM;
+    atomic_init(&generation->refs, 1);
+    generation->hosts.allocator = allocator;
+    generation->config = uvh_tls_config_copy(config, allocator);
+    if (generation->config == NULL) {
+        uvh_free(allocator, generation);
+        return UVHTTP_ENOMEM;
+    }
+    err = load(generation, message);
+    ERR_clear_error();
+    if (err == 0)
+        *out = generation;
+    else
+        uvh_tls_generation_unref(generation);
+    return err;
+}
+
+void uvh_tls_generation_unref(struct uvh_tls_generation *generation)
+{
+    if (atomic_fetch_sub_explicit(&generation->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    const uvhttp_allocator_t *allocator = generation->hosts.allocator;
+    for (size_t i = 0; i < generation->count; i++)
+        uvh_tls_certificate_release(&generation->certificates[i], allocator);
+    uvh_free(allocator, generation->certificates);
+    uvh_tls_hosts_release(&generation->hosts);
+    X509_STORE_free(generation->authorities);
+    sk_X509_NAME_pop_free(generation->authority_names, X509_NAME_free);
+    uvh_tls_config_free(generation->config);
+    OPENSSL_cleanse(&generation->ticket_files, sizeof(generation->ticket_files));
+    uvh_free(allocator, generation);
+}
+
+const struct uvh_tls_host *uvh_tls_generation_host(const struct uvh_tls_generation *generation,
+                                                   const char *name, size_t length)
+{
+    const struct uvh_tls_host *host = uvh_tls_hosts_find(&generation->hosts, name, length);
+    return host != NULL ? host : &generation->default_host;
+}

@@ -1,0 +1,51 @@
+/* Everything that one load of a configuration has given: certificates, names, authorities, ticket keys.
+ *
+ * Always true: never changed after its load, so all workers read it without a lock; the memory lives
+ * until the last context of it is gone. Called by tls.c and context.c. */
+#ifndef UVH_TLS_GENERATION_H
+#define UVH_TLS_GENERATION_H
+
+#include <stdatomic.h>
+
+#include <openssl/x509_vfy.h>
+
+#include "tls/certificate.h"
+#include "tls/hosts.h"
+#include "tls/tickets.h"
+
+struct uvh_tls_generation {
+    atomic_size_t refs;
+    uint64_t number; /* set when it is published */
+    uvhttp_tls_config_t *config;
+    struct uvh_tls_certificate *certificates;
+    size_t count;
+    struct uvh_tls_hosts hosts;
+    struct uvh_tls_host default_host;
+    X509_STORE *authorities; /* of client certificates; NULL: none */
+    STACK_OF(X509_NAME) * authority_names;
+    unsigned char authorities_id[UVH_TLS_ID_SIZE]; /* differs when the authorities or lists do */
+    struct uvh_tls_ticket_files ticket_files;
+    int64_t session_lifetime; /* seconds */
+    int64_t expires;          /* of the first certificate that does, seconds since 1970 */
+    uint64_t files_state;     /* of the files before the load (watch.h) */
+    bool auth_differs;        /* some host demands another client_auth than the default one */
+};
+
+/* Loads and tries everything. The configuration is copied.
+ * Returns 0 and a generation with one reference, or
+ *   UVHTTP_ENOMEM,
+ *   UVHTTP_ECONFIG with a message. */
+int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_config_t *config,
+                            const uvhttp_allocator_t *allocator, struct uvh_tls_message message);
+
+static inline void uvh_tls_generation_ref(struct uvh_tls_generation *generation)
+{
+    atomic_fetch_add_explicit(&generation->refs, 1, memory_order_relaxed);
+}
+void uvh_tls_generation_unref(struct uvh_tls_generation *generation);
+
+/* The host of a name, or the default one. */
+const struct uvh_tls_host *uvh_tls_generation_host(const struct uvh_tls_generation *generation,
+                                                   const char *name, size_t length);
+
+#endif

@@ -1,0 +1,124 @@
+/* A build without OpenSSL: no uvhttp_tls_t can be made, so no other function here is called with one. */
+#include <errno.h>
+
+#include <uvhttp/error.h>
+#include <uvhttp/tls.h>
+
+#include "tls/contexts.h"
+#include "tls/info.h"
+#include "tls/session.h"
+
+int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message, size_t size)
+{
+    if (message != NULL && size > 0)
+        message[0] = '\0';
+    if (tls == NULL)
+        return UVHTTP_EINVAL;
+    *tls = NULL;
+    return config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+}
+
+void uvhttp_tls_free(uvhttp_tls_t *tls)
+{
+    (void)tls;
+}
+
+int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message, size_t size)
+{
+    (void)message, (void)size;
+    return tls == NULL || config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+}
+
+int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size)
+{
+    (void)message, (void)size;
+    return tls == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+}
+
+int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
+{
+    (void)tls;
+    return 0;
+}
+
+struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
+                                              const uvhttp_allocator_t *allocator)
+{
+    (void)tls, (void)workers, (void)allocator;
+    return NULL;
+}
+
+void uvh_tls_contexts_free(struct uvh_tls_contexts *contexts)
+{
+    (void)contexts;
+}
+
+struct uvh_tls_session *uvh_tls_contexts_accept(struct uvh_tls_contexts *contexts, size_t worker,
+                                                struct uvh_buffer_pool *pool)
+{
+    (void)contexts, (void)worker, (void)pool;
+    return NULL;
+}
+
+void uvh_tls_session_free(struct uvh_tls_session *session)
+{
+    (void)session;
+}
+
+int uvh_tls_session_handshake(struct uvh_tls_session *session)
+{
+    (void)session;
+    return -EPROTO;
+}
+
+ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size)
+{
+    (void)session, (void)data, (void)size;
+    return -EPROTO;
+}
+
+int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,
+                          uint64_t now)
+{
+    (void)session, (void)areas, (void)size, (void)now;
+    return -EPROTO;
+}
+
+void uvh_tls_session_close(struct uvh_tls_session *session)
+{
+    (void)session;
+}
+
+bool uvh_tls_session_has_input(const struct uvh_tls_session *session)
+{
+    (void)session;
+    return false;
+}
+
+bool uvh_tls_session_is_resumed(const struct uvh_tls_session *session)
+{
+    (void)session;
+    return false;
+}
+
+void uvh_tls_session_consume(struct uvh_tls_session *session, size_t count)
+{
+    (void)session, (void)count;
+}
+
+bool uvh_tls_session_keep_input(struct uvh_tls_session *session)
+{
+    (void)session;
+    return true;
+}
+
+bool uvh_tls_session_is_misdirected(const struct uvh_tls_session *session, uvhttp_slice_t host)
+{
+    (void)session, (void)host;
+    return false;
+}
+
+void uvh_tls_info_unref(struct uvh_tls_info *info)
+{
+    (void)info;
+}

@@ -1,0 +1,58 @@
+/* See the header. */
+#include "tls/read_file.h"
+
+#include <openssl/crypto.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "platform/file.h"
+
+static const uint64_t most_bytes = (uint64_t)16 << 20;
+
+static int read_all(const char *field, const char *path, int descriptor, uint64_t size, char *memory,
+                    struct uvh_tls_message message)
+{
+    int64_t count = uvh_file_read(descriptor, memory, (size_t)size, 0);
+    if (count < 0)
+        return uvh_tls_refuse(message, "%s '%s' cannot be read: %s", field, path,
+                              uvhttp_strerror((int)count));
+    if ((uint64_t)count < size)
+        return uvh_tls_refuse(message, "%s '%s' became shorter while it was read", field, path);
+    return 0;
+}
+
+int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator, char **data,
+                      size_t *size, struct uvh_tls_message message)
+{
+    struct uvh_file_facts facts;
+    int descriptor;
+    int err = uvh_file_open_anywhere(path, &descriptor, &facts);
+    if (err != 0)
+        return uvh_tls_refuse(message, "%s '%s' cannot be opened: %s", field, path, uvhttp_strerror(err));
+    char *memory = NULL;
+    if (facts.kind != UVH_FILE_REGULAR)
+        err = uvh_tls_refuse(message, "%s '%s' is not a regular file", field, path);
+    else if (facts.size > most_bytes)
+        err = uvh_tls_refuse(message, "%s '%s' is larger than 16 MiB", field, path);
+    else if ((memory = uvh_alloc(allocator, (size_t)facts.size + 1)) == NULL)
+        err = UVHTTP_ENOMEM;
+    else
+        err = read_all(field, path, descriptor, facts.size, memory, message);
+    uvh_file_close(descriptor);
+    if (err != 0) {
+        uvh_tls_forget_file(allocator, memory, memory == NULL ? 0 : (size_t)facts.size);
+        return err;
+    }
+    memory[facts.size] = '\0';
+    *data = memory;
+    *size = (size_t)facts.size;
+    return 0;
+}
+
+void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t size)
+{
+    if (data != NULL)
+        OPENSSL_cleanse(data, size);
+    uvh_free(allocator, data);
+}

@@ -1,0 +1,21 @@
+/* A whole file in memory: a certificate, a key, a list.
+ *
+ * Called by certificate.c, tickets.c and generation.c, never on the loop of a running server. */
+#ifndef UVH_TLS_READ_FILE_H
+#define UVH_TLS_READ_FILE_H
+
+#include <uvhttp/types.h>
+
+#include "tls/failure.h"
+
+/* Reads `path` into NUL-terminated memory of the allocator. `field` is for the message.
+ * Returns 0, or
+ *   UVHTTP_ENOMEM,
+ *   UVHTTP_ECONFIG with a message: it cannot be read, or is larger than 16 MiB. */
+int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator, char **data,
+                      size_t *size, struct uvh_tls_message message);
+
+/* Overwrites and frees it. */
+void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t size);
+
+#endif

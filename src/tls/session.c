@@ -1,0 +1,329 @@
+/* An SSL object between two BIOs of our own, which copy to and from memory. */
+#include "tls/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <openssl/err.h>
+
+#include "base/alloc.h"
+#include "tls/context.h"
+#include "tls/info.h"
+
+enum {
+    LARGE_RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
+    /* A record is of use when it is complete, so the first ones fit into a packet each. */
+    SMALL_RECORD = 1370,
+    SMALL_RECORDS = 16 * 1024, /* bytes of them */
+    IDLE_MS = 1000,
+};
+
+/* ---- BIOs ---- */
+
+static int bio_read(BIO *bio, char *data, int size)
+{
+    struct uvh_tls_session *session = BIO_get_data(bio);
+    uvhttp_slice_t *input = &session->input;
+    BIO_clear_retry_flags(bio);
+    if (input->length == 0) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    size_t count = (size_t)size < input->length ? (size_t)size : input->length;
+    memcpy(data, input->base, count);
+    input->base += count;
+    input->length -= count;
+    return (int)count;
+}
+
+/* Space for `size` bytes at the end of the output. */
+static bool reserve(struct uvh_tls_session *session, size_t size)
+{
+    struct uvh_buffer *output = session->output;
+    if (output != NULL && output->capacity - output->used >= size)
+        return true;
+    size_t pending = uvh_tls_session_pending(session);
+    struct uvh_buffer *larger = uvh_buffer_take(session->pool, 2 * pending + size);
+    if (larger == NULL)
+        return false;
+    if (output != NULL) {
+        memcpy(larger->data, output->data + session->sent, pending);
+        uvh_buffer_unref(output);
+    }
+    larger->used = pending;
+    session->output = larger;
+    session->sent = 0;
+    return true;
+}
+
+static int bio_write(BIO *bio, const char *data, int size)
+{
+    struct uvh_tls_session *session = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (size <= 0 || !reserve(session, (size_t)size))
+        return -1;
+    memcpy(session->output->data + session->output->used, data, (size_t)size);
+    session->output->used += (size_t)size;
+    return size;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio;
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+BIO_METHOD *uvh_tls_session_bio_method(void)
+{
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "uvhttp");
+    if (method == NULL)
+        return NULL;
+    BIO_meth_set_read(method, bio_read);
+    BIO_meth_set_write(method, bio_write);
+    BIO_meth_set_ctrl(method, bio_control);
+    return method;
+}
+
+/* ---- the life of a session ---- */
+
+struct uvh_tls_session *uvh_tls_session_of(const SSL *ssl)
+{
+    return SSL_get_app_data(ssl);
+}
+
+static bool open_ssl(struct uvh_tls_session *session)
+{
+    session->ssl = SSL_new(session->context->ctx);
+    BIO *bio = session->ssl == NULL ? NULL : BIO_new(session->context->bio_method);
+    if (bio == NULL)
+        return false;
+    BIO_set_data(bio, session);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(session->ssl, bio, bio);
+    SSL_set_accept_state(session->ssl);
+    return SSL_set_app_data(session->ssl, session) == 1;
+}
+
+struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context, struct uvh_buffer_pool *pool)
+{
+    struct uvh_tls_session *session = uvh_alloc_zero(pool->allocator, sizeof(*session));
+    if (session == NULL)
+        return NULL;
+    session->context = context;
+    session->pool = pool;
+    context->refs++;
+    bool good = open_ssl(session);
+    ERR_clear_error();
+    if (good)
+        return session;
+    uvh_tls_session_free(session);
+    return NULL;
+}
+
+void uvh_tls_session_free(struct uvh_tls_session *session)
+{
+    const uvhttp_allocator_t *allocator = session->pool->allocator;
+    SSL_free(session->ssl);
+    ERR_clear_error();
+    if (session->kept != NULL)
+        uvh_buffer_unref(session->kept);
+    if (session->output != NULL)
+        uvh_buffer_unref(session->output);
+    if (session->info != NULL)
+        uvh_tls_info_unref(session->info);
+    uvh_tls_context_unref(session->context);
+    uvh_free(allocator, session);
+}
+
+/* ---- results ---- */
+
+/* What a call of OpenSSL that gave no bytes means. */
+static int outcome(struct uvh_tls_session *session, int result)
+{
+    int error = SSL_get_error(session->ssl, result);
+    if (error == SSL_ERROR_WANT_READ)
+        return -EAGAIN;
+    if (error == SSL_ERROR_ZERO_RETURN) {
+        session->close_received = true;
+        return 0;
+    }
+    session->why = uvh_tls_failure_reason();
+    return -EPROTO;
+}
+
+/* After a failure OpenSSL must not be called again. */
+static bool has_failed(const struct uvh_tls_session *session)
+{
+    return session->why != NULL;
+}
+
+/* Input that came whole is not needed after the last of it was read. */
+static void drop_kept(struct uvh_tls_session *session)
+{
+    if (session->kept == NULL || session->input.length > 0)
+        return;
+    uvh_buffer_unref(session->kept);
+    session->kept = NULL;
+}
+
+int uvh_tls_session_handshake(struct uvh_tls_session *session)
+{
+    if (has_failed(session))
+        return -EPROTO;
+    ERR_clear_error();
+    int result = SSL_do_handshake(session->ssl);
+    drop_kept(session);
+    if (result != 1) {
+        int err = outcome(session, result);
+        return err == 0 ? -EPROTO : err;
+    }
+    session->info = uvh_tls_info_new(session->ssl, session->pool->allocator);
+    ERR_clear_error();
+    if (session->info != NULL)
+        return 0;
+    session->why = "out of memory";
+    return -EPROTO;
+}
+
+ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size)
+{
+    size_t count;
+    if (has_failed(session))
+        return -EPROTO;
+    if (session->close_received)
+        return 0;
+    ERR_clear_error();
+    int result = SSL_read_ex(session->ssl, data, size, &count);
+    drop_kept(session);
+    return result == 1 ? (ssize_t)count : outcome(session, result);
+}
+
+bool uvh_tls_session_is_resumed(const struct uvh_tls_session *session)
+{
+    return session->info->public.resumed;
+}
+
+/* ---- writing ---- */
+
+static bool write_record(struct uvh_tls_session *session, const void *data, size_t size)
+{
+    size_t written;
+    ERR_clear_error();
+    int result = SSL_write_ex(session->ssl, data, size, &written);
+    if (result == 1)
+        return true;
+    if (outcome(session, result) == -EAGAIN) /* cannot be without renegotiation */
+        session->why = "a write waits for the peer";
+    return false;
+}
+
+static size_t record_size(const struct uvh_tls_session *session)
+{
+    return session->burst < SMALL_RECORDS ? SMALL_RECORD : LARGE_RECORD;
+}
+
+/* Areas that are smaller than a record share one. */
+struct gathering {
+    const uvhttp_slice_t *area;
+    size_t offset; /* in it */
+    char bytes[LARGE_RECORD];
+};
+
+/* The next `size` bytes of the areas, in one piece. */
+static const char *gather(struct gathering *from, size_t size)
+{
+    while (from->offset == from->area->length) {
+        from->area++;
+        from->offset = 0;
+    }
+    const char *whole = from->area->base + from->offset;
+    if (from->area->length - from->offset >= size) {
+        from->offset += size;
+        return whole;
+    }
+    for (size_t used = 0; used < size;) {
+        size_t left = from->area->length - from->offset, part = size - used < left ? size - used : left;
+        if (part > 0)
+            memcpy(from->bytes + used, from->area->base + from->offset, part);
+        used += part;
+        from->offset += part;
+        if (used < size) {
+            from->area++;
+            from->offset = 0;
+        }
+    }
+    return from->bytes;
+}
+
+int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,
+                          uint64_t now)
+{
+    struct gathering from; /* not cleared: it is large */
+    if (has_failed(session) || session->close_sent)
+        return -EPROTO;
+    from.area = areas;
+    from.offset = 0;
+    if (now - session->last >= IDLE_MS)
+        session->burst = 0;
+    session->last = now;
+    while (size > 0) {
+        size_t most = record_size(session), part = size < most ? size : most;
+        if (!write_record(session, gather(&from, part), part))
+            return -EPROTO;
+        session->burst += part;
+        size -= part;
+    }
+    return 0;
+}
+
+void uvh_tls_session_close(struct uvh_tls_session *session)
+{
+    if (session->close_sent)
+        return;
+    session->close_sent = true;
+    if (has_failed(session) || session->info == NULL)
+        return;
+    ERR_clear_error();
+    SSL_shutdown(session->ssl);
+    ERR_clear_error();
+}
+
+/* ---- ciphertext ---- */
+
+bool uvh_tls_session_has_input(const struct uvh_tls_session *session)
+{
+    return session->input.length > 0 || (session->info != NULL && SSL_pending(session->ssl) > 0);
+}
+
+void uvh_tls_session_consume(struct uvh_tls_session *session, size_t count)
+{
+    session->sent += count;
+    if (session->output == NULL || session->sent < session->output->used)
+        return;
+    uvh_buffer_unref(session->output);
+    session->output = NULL;
+    session->sent = 0;
+}
+
+bool uvh_tls_session_keep_input(struct uvh_tls_session *session)
+{
+    uvhttp_slice_t *input = &session->input;
+    if (input->length == 0 || session->kept != NULL)
+        return true; /* nothing is left, or it is in memory of our own */
+    session->kept = uvh_buffer_take_fitting(session->pool, input->length);
+    if (session->kept == NULL)
+        return false;
+    memcpy(session->kept->data, input->base, input->length);
+    input->base = session->kept->data;
+    return true;
+}
+
+bool uvh_tls_session_is_misdirected(const struct uvh_tls_session *session, uvhttp_slice_t host)
+{
+    const struct uvh_tls_generation *generation = session->context->generation;
+    if (!generation->auth_differs)
+        return false;
+    return uvh_tls_generation_host(generation, host.base, host.length)->client_auth > session->client_auth;
+}

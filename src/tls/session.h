@@ -1,0 +1,100 @@
+/* One end of a TLS connection, without a socket: ciphertext in, plaintext out, and the reverse.
+ *
+ * Ciphertext comes from `input`, which the caller sets before a call and looks at after it; what OpenSSL
+ * makes goes to the end of `output`, which the caller sends. OpenSSL never waits for space, so nothing has
+ * to be tried again with the same bytes.
+ *
+ * Always true: the error queue of the thread is empty before each call of OpenSSL and after each call of
+ * this file. Used on the worker's thread only. Called by conn/tls_io.c and server/. */
+#ifndef UVH_TLS_SESSION_H
+#define UVH_TLS_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <uvhttp/tls.h>
+
+#include "base/buffer.h"
+
+struct ssl_st;
+struct bio_method_st;
+struct uvh_tls_context;
+struct uvh_tls_info;
+
+struct uvh_tls_session {
+    struct ssl_st *ssl;
+    struct uvh_tls_context *context;
+    struct uvh_buffer_pool *pool;
+    struct uvh_tls_info *info; /* NULL before the handshake is over */
+    uvhttp_slice_t input;      /* ciphertext that is not used yet */
+    struct uvh_buffer *kept;   /* holds `input` between events; NULL: nothing does */
+    struct uvh_buffer *output; /* ciphertext to be sent: [sent, used) of it; NULL: none */
+    size_t sent;
+    uint64_t burst;            /* bytes of plaintext since the connection was idle */
+    uint64_t last;             /* loop time of the last write */
+    const char *why;           /* it has failed: the reason, static */
+    unsigned char client_auth; /* uvhttp_tls_client_auth_t that the handshake has demanded */
+    bool begun : 1;            /* bytes were received */
+    bool close_received : 1;   /* close_notify: the peer has ended its side */
+    bool close_sent : 1;
+};
+
+/* NULL when memory ran out. */
+struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context, struct uvh_buffer_pool *pool);
+void uvh_tls_session_free(struct uvh_tls_session *session);
+
+/* Goes on with the handshake.
+ * Returns 0 when it is over, or
+ *   -EAGAIN: more ciphertext is needed,
+ *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
+int uvh_tls_session_handshake(struct uvh_tls_session *session);
+
+/* Plaintext.
+ * Returns the bytes, 0 after the peer has ended its side, or
+ *   -EAGAIN: more ciphertext is needed,
+ *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
+ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size);
+
+/* Encrypts the first `size` bytes of the areas. `now`: loop time in milliseconds, for the size of records.
+ * Returns 0, or
+ *   -EPROTO: it has failed. */
+int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,
+                          uint64_t now);
+
+/* Puts close_notify into `output`, once. */
+void uvh_tls_session_close(struct uvh_tls_session *session);
+
+/* Plaintext, or ciphertext that may give some, is at hand without more from the socket. */
+bool uvh_tls_session_has_input(const struct uvh_tls_session *session);
+
+/* The same, or the next read tells of the end or of a failure. */
+static inline bool uvh_tls_session_has_more(const struct uvh_tls_session *session)
+{
+    return session->close_received || session->why != NULL || uvh_tls_session_has_input(session);
+}
+
+/* After the handshake: it was resumed. */
+bool uvh_tls_session_is_resumed(const struct uvh_tls_session *session);
+
+static inline size_t uvh_tls_session_pending(const struct uvh_tls_session *session)
+{
+    return session->output == NULL ? 0 : session->output->used - session->sent;
+}
+
+/* The first `count` bytes of `output` have left. */
+void uvh_tls_session_consume(struct uvh_tls_session *session, size_t count);
+
+/* Keeps what is left of `input`, which is the caller's memory, for the next event. False when memory ran
+ * out. */
+bool uvh_tls_session_keep_input(struct uvh_tls_session *session);
+
+/* A host that the handshake of this connection was not for demands more of its clients than that one. */
+bool uvh_tls_session_is_misdirected(const struct uvh_tls_session *session, uvhttp_slice_t host);
+
+/* For context.c. */
+struct uvh_tls_session *uvh_tls_session_of(const struct ssl_st *ssl);
+struct bio_method_st *uvh_tls_session_bio_method(void);
+
+#endif

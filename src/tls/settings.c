@@ -1,0 +1,84 @@
+/* The lists are those of Mozilla's guidelines 5.7 without finite-field Diffie-Hellman, which no client
+ * needs that knows these versions. The client's order of ciphers decides, as there. */
+#include "tls/settings.h"
+
+#include <openssl/err.h>
+
+#include <uvhttp/error.h>
+
+static const char intermediate_ciphers[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
+                                           "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
+                                           "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+static const char default_suites[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+static const char default_groups[] = "X25519:prime256v1:secp384r1";
+
+static const int versions[] = {
+    [UVHTTP_TLS_VERSION_DEFAULT] = 0,
+    [UVHTTP_TLS_1_2] = TLS1_2_VERSION,
+    [UVHTTP_TLS_1_3] = TLS1_3_VERSION,
+};
+
+static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+{
+    if ((unsigned)config->profile > UVHTTP_TLS_MODERN)
+        return uvh_tls_refuse(message, "profile is %d; allowed are 0 and 1", (int)config->profile);
+    if ((unsigned)config->min_version > UVHTTP_TLS_1_3)
+        return uvh_tls_refuse(message, "min_version is %d; allowed are 0 to 2", (int)config->min_version);
+    if ((unsigned)config->max_version > UVHTTP_TLS_1_3)
+        return uvh_tls_refuse(message, "max_version is %d; allowed are 0 to 2", (int)config->max_version);
+    uvhttp_tls_version_t least = config->min_version, most = config->max_version;
+    if (least == UVHTTP_TLS_VERSION_DEFAULT)
+        least = config->profile == UVHTTP_TLS_MODERN ? UVHTTP_TLS_1_3 : UVHTTP_TLS_1_2;
+    if (most == UVHTTP_TLS_VERSION_DEFAULT)
+        most = UVHTTP_TLS_1_3;
+    if (least > most)
+        return uvh_tls_refuse(message, "min_version is TLS 1.3, and max_version is TLS 1.2");
+    SSL_CTX_set_min_proto_version(ctx, versions[least]);
+    SSL_CTX_set_max_proto_version(ctx, versions[most]);
+    return 0;
+}
+
+/* OpenSSL gives each failure only a reason without the value. */
+static int refuse_list(struct uvh_tls_message message, const char *field, const char *value)
+{
+    return uvh_tls_refuse_by_openssl(message, "%s is \"%s\"", field, value);
+}
+
+static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+{
+    const char *ciphers = config->ciphers != NULL ? config->ciphers : intermediate_ciphers;
+    const char *suites = config->cipher_suites != NULL ? config->cipher_suites : default_suites;
+    const char *groups = config->groups != NULL ? config->groups : default_groups;
+    ERR_clear_error();
+    if (SSL_CTX_set_cipher_list(ctx, ciphers) != 1)
+        return refuse_list(message, "ciphers", ciphers);
+    if (SSL_CTX_set_ciphersuites(ctx, suites) != 1)
+        return refuse_list(message, "cipher_suites", suites);
+    if (SSL_CTX_set1_groups_list(ctx, groups) != 1)
+        return refuse_list(message, "groups", groups);
+    return 0;
+}
+
+static void set_sessions(SSL_CTX *ctx, const uvhttp_tls_config_t *config)
+{
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    if (!config->no_tickets)
+        return;
+    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(ctx, 0);
+}
+
+int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+{
+    int err = set_versions(ctx, config, message);
+    if (err == 0)
+        err = set_lists(ctx, config, message);
+    if (err != 0)
+        return err;
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    /* 14 KB for an idle session instead of 47. */
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+    set_sessions(ctx, config);
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Versions, ciphers, curves and modes of a configuration on an SSL_CTX.
+ *
+ * Called by generation.c, to try them, and by context.c. */
+#ifndef UVH_TLS_SETTINGS_H
+#define UVH_TLS_SETTINGS_H
+
+#include <openssl/ssl.h>
+
+#include <uvhttp/tls.h>
+
+#include "tls/failure.h"
+
+/* Returns 0, or
+ *   UVHTTP_ENOMEM,
+ *   UVHTTP_ECONFIG with a message. */
+int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message);
+
+#endif

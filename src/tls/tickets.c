@@ -1,0 +1,96 @@
+/* See the header. */
+#include "tls/tickets.h"
+
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+
+#include "tls/read_file.h"
+
+enum { FILE_SIZE = 80 };
+
+_Static_assert(sizeof(struct uvh_tls_ticket_key) == FILE_SIZE, "a file holds one key");
+
+void uvh_tls_tickets_init(struct uvh_tls_tickets *tickets)
+{
+    memset(tickets, 0, sizeof(*tickets));
+    uvh_lock_init(&tickets->lock);
+}
+
+void uvh_tls_tickets_release(struct uvh_tls_tickets *tickets)
+{
+    OPENSSL_cleanse(tickets->keys, sizeof(tickets->keys));
+    uvh_lock_destroy(&tickets->lock);
+}
+
+/* A clock that was set back makes no key last longer. */
+static bool is_due(const struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime)
+{
+    return tickets->count == 0 || now >= tickets->next || now < tickets->next - lifetime;
+}
+
+static bool rotate(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime)
+{
+    struct uvh_tls_ticket_key key;
+    if (RAND_bytes((unsigned char *)&key, sizeof(key)) != 1)
+        return false;
+    /* After a pause of two lifetimes no ticket of the last key is good any more. */
+    bool recent = tickets->count > 0 && now < tickets->next + lifetime;
+    tickets->keys[1] = tickets->keys[0];
+    tickets->keys[0] = key;
+    tickets->count = recent ? 2 : 1;
+    tickets->next = now + lifetime;
+    OPENSSL_cleanse(&key, sizeof(key));
+    return true;
+}
+
+bool uvh_tls_tickets_current(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
+                             struct uvh_tls_ticket_key *key)
+{
+    uvh_lock_acquire(&tickets->lock);
+    bool found = !is_due(tickets, now, lifetime) || rotate(tickets, now, lifetime);
+    if (found)
+        *key = tickets->keys[0];
+    uvh_lock_release(&tickets->lock);
+    return found;
+}
+
+bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
+                          const unsigned char name[UVH_TLS_TICKET_NAME_SIZE], struct uvh_tls_ticket_key *key,
+                          bool *newest)
+{
+    bool found = false;
+    uvh_lock_acquire(&tickets->lock);
+    if (is_due(tickets, now, lifetime))
+        rotate(tickets, now, lifetime);
+    for (unsigned i = 0; i < tickets->count && !found; i++) {
+        found = memcmp(tickets->keys[i].name, name, UVH_TLS_TICKET_NAME_SIZE) == 0;
+        if (found)
+            *key = tickets->keys[i];
+        *newest = i == 0;
+    }
+    uvh_lock_release(&tickets->lock);
+    return found;
+}
+
+int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_config_t *config,
+                         struct uvh_tls_message message)
+{
+    files->count = 0;
+    for (size_t i = 0; i < config->ticket_key_file_count; i++) {
+        const char *path = config->ticket_key_files[i];
+        char *data;
+        size_t size;
+        int err = uvh_tls_read_file("ticket_key_files", path, config->allocator, &data, &size, message);
+        if (err != 0)
+            return err;
+        if (size == FILE_SIZE)
+            memcpy(&files->keys[files->count++], data, FILE_SIZE);
+        uvh_tls_forget_file(config->allocator, data, size);
+        if (size != FILE_SIZE)
+            return uvh_tls_refuse(message, "ticket_key_files '%s' has %zu bytes; it has to have %d", path,
+                                  size, FILE_SIZE);
+    }
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* uvhttp_tls_t: the current generation, and how the next one is published.
+ *
+ * Always true: `number` changes after `current` does, so who sees a new number finds a generation at least
+ * as new. Any thread. Called by contexts.c, watch.c and server/. */
+#ifndef UVH_TLS_TLS_H
+#define UVH_TLS_TLS_H
+
+#include <stdatomic.h>
+
+#include "platform/lock.h"
+#include "tls/generation.h"
+#include "tls/tickets.h"
+#include "tls/watch.h"
+
+struct uvhttp_tls {
+    const uvhttp_allocator_t *allocator;
+    atomic_size_t refs;
+    struct uvh_lock lock; /* of `current` */
+    struct uvh_tls_generation *current;
+    _Atomic uint64_t number;
+    struct uvh_tls_tickets tickets;
+    struct uvh_tls_watch watch;
+};
+
+/* One more owner, for uvhttp_tls_free. */
+static inline void uvh_tls_ref(struct uvhttp_tls *tls)
+{
+    atomic_fetch_add_explicit(&tls->refs, 1, memory_order_relaxed);
+}
+
+/* The current generation, with a reference for the caller. */
+struct uvh_tls_generation *uvh_tls_current(struct uvhttp_tls *tls);
+
+/* Makes `next` the current one and takes the caller's reference of it, unless `expected` (not NULL) is not
+ * the current one any more. */
+void uvh_tls_publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next,
+                     const struct uvh_tls_generation *expected);
+
+#endif

@@ -1,0 +1,164 @@
+/* Certificate and key are two files, which no one can replace at once. So a load that fails is told only
+ * when the files are still the same at the next look. */
+#include "tls/watch.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "platform/clock.h"
+#include "platform/file.h"
+#include "platform/thread.h"
+#include "tls/config_copy.h"
+#include "tls/tls.h"
+
+enum {
+    LOOK_MS = 500,
+    DATES_MS = 60000,   /* between looks at the dates when no files are watched */
+    DAY = 86400,        /* seconds */
+    WARNED_BEFORE = 14, /* days */
+    MESSAGE_SIZE = 512,
+};
+
+/* ---- the log ---- */
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void
+tell(const struct uvh_tls_watch *watch, uvhttp_log_level_t level, const char *format, ...)
+{
+    char text[MESSAGE_SIZE + 64];
+    va_list arguments;
+    if (watch->log == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    watch->log(level, text, watch->log_arg);
+}
+
+/* ---- files ---- */
+
+static void add_state(const char *path, void *arg)
+{
+    struct uvh_file_facts facts = {0};
+    uint64_t *state = arg;
+    int64_t numbers[9] = {(int64_t)*state, uvh_file_look_anywhere(path, &facts)};
+    numbers[2] = (int64_t)facts.size;
+    numbers[3] = (int64_t)facts.inode;
+    numbers[4] = (int64_t)facts.device;
+    numbers[5] = facts.modified_seconds;
+    numbers[6] = facts.changed_seconds;
+    numbers[7] = facts.modified_nanoseconds;
+    numbers[8] = facts.changed_nanoseconds;
+    *state = uvh_hash(numbers, sizeof(numbers), 0);
+}
+
+uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config)
+{
+    uint64_t state = 0;
+    uvh_tls_config_each_file(config, add_state, &state);
+    return state | 1;
+}
+
+static void load(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current, uint64_t state)
+{
+    char message[MESSAGE_SIZE];
+    struct uvh_tls_generation *next;
+    int err = uvh_tls_generation_load(&next, current->config, watch->tls->allocator,
+                                      (struct uvh_tls_message){message, sizeof(message)});
+    if (err == 0) {
+        uvh_tls_publish(watch->tls, next, current);
+        tell(watch, UVHTTP_LOG_INFO, "certificates loaded again, since a file has changed");
+        return;
+    }
+    if (watch->changed == state) {
+        watch->failed = state;
+        tell(watch, UVHTTP_LOG_ERROR, "the certificates stay as they are: %s",
+             err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
+    }
+    watch->changed = state;
+}
+
+static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
+{
+    uint64_t state = uvh_tls_watch_state(current->config);
+    if (state == current->files_state)
+        watch->failed = watch->changed = 0;
+    else if (state != watch->failed)
+        load(watch, current, state);
+}
+
+/* ---- dates ---- */
+
+static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
+{
+    int64_t now = uvh_clock_unix_ms() / 1000;
+    if (watch->warned_number == current->number && now >= watch->warned_at && now - watch->warned_at < DAY)
+        return;
+    watch->warned_number = current->number;
+    watch->warned_at = now;
+    if (current->expires - now > WARNED_BEFORE * DAY)
+        return;
+    for (size_t i = 0; i < current->count; i++) {
+        const struct uvh_tls_certificate *one = &current->certificates[i];
+        int64_t left = one->expires - now;
+        char stamp[UVH_CLOCK_STAMP_SIZE];
+        uvh_clock_stamp(one->expires, stamp);
+        if (left <= 0)
+            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s has expired at %s", one->source, stamp);
+        else if (left <= WARNED_BEFORE * DAY)
+            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expires in %lld days, at %s", one->source,
+                 (long long)(left / DAY), stamp);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void look(struct uvh_tls_watch *watch)
+{
+    struct uvh_tls_generation *current = uvh_tls_current(watch->tls);
+    if (watch->files)
+        look_at_files(watch, current);
+    uvh_tls_generation_unref(current);
+    current = uvh_tls_current(watch->tls);
+    look_at_dates(watch, current);
+    uvh_tls_generation_unref(current);
+}
+
+static void *run(void *arg)
+{
+    struct uvh_tls_watch *watch = arg;
+    do
+        look(watch);
+    while (!uvh_pause_wait(&watch->pause, watch->files ? LOOK_MS : DATES_MS));
+    return NULL;
+}
+
+int uvh_tls_watch_start(struct uvh_tls_watch *watch, struct uvhttp_tls *tls,
+                        const uvhttp_tls_config_t *config)
+{
+    if (!config->watch && config->log == NULL)
+        return 0;
+    watch->files = config->watch;
+    watch->tls = tls;
+    watch->log = config->log;
+    watch->log_arg = config->log_arg;
+    uvh_pause_init(&watch->pause);
+    int err = uvh_thread_start(&watch->thread, run, watch);
+    watch->running = err == 0;
+    if (err != 0)
+        uvh_pause_destroy(&watch->pause);
+    return err;
+}
+
+void uvh_tls_watch_stop(struct uvh_tls_watch *watch)
+{
+    if (!watch->running)
+        return;
+    uvh_pause_end(&watch->pause);
+    pthread_join(watch->thread, NULL);
+    uvh_pause_destroy(&watch->pause);
+    watch->running = false;
+}

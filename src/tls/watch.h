@@ -1,0 +1,43 @@
+/* The thread of a uvhttp_tls_t that looks at its files and at the dates of its certificates.
+ *
+ * Called by tls.c. */
+#ifndef UVH_TLS_WATCH_H
+#define UVH_TLS_WATCH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uvhttp/tls.h>
+
+#include "platform/pause.h"
+
+struct uvhttp_tls;
+
+struct uvh_tls_watch {
+    bool running;
+    bool files; /* they are looked at */
+    struct uvhttp_tls *tls;
+    uvhttp_log_cb log;
+    void *log_arg;
+    pthread_t thread;
+    struct uvh_pause pause;
+    uint64_t failed;        /* the state of the files that could not be loaded, and was told; 0: none */
+    uint64_t changed;       /* the state that could not be loaded at the last look; 0: none */
+    uint64_t warned_number; /* the generation whose dates were looked at last ... */
+    int64_t warned_at;      /* ... and when, seconds since 1970 */
+};
+
+/* Starts the thread if the configuration needs one.
+ * Returns 0, or
+ *   a negative errno. */
+int uvh_tls_watch_start(struct uvh_tls_watch *watch, struct uvhttp_tls *tls,
+                        const uvhttp_tls_config_t *config);
+
+/* Waits for the thread's end. Harmless when there is none. */
+void uvh_tls_watch_stop(struct uvh_tls_watch *watch);
+
+/* The state of the files of a configuration: differs when one was changed, replaced or removed. Never 0. */
+uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config);
+
+#endif
