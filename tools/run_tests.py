@@ -23,8 +23,8 @@ LOGS = ROOT / "build" / "logs"
 C_KINDS = ("unit", "vectors", "faults", "budget", "fuzz")
 # Folders that may be empty: vectors are data, which a unit test may read; budgets are also kept by wire tests.
 OPTIONAL_KINDS = ("vectors", "budget")
-PYTEST_KINDS = ("wire", "bench", "checks", "install")
-PRESET_KINDS = C_KINDS + ("wire",)
+PYTEST_KINDS = ("wire", "wire-tls", "bench", "checks", "install")
+PRESET_KINDS = C_KINDS + ("wire", "wire-tls")
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan")
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
@@ -34,6 +34,11 @@ TSAN_TESTS = {
     "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
     "wire": ["blocking", "streams", "uploads", "workers"],
 }
+# What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build (kind `wire-tls`).
+TLS_TESTS = ["asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence", "http1_pieces",
+             "http1_refusals", "http1_responses", "routing", "sending", "streams", "websocket", "websocket_frames"]
+# Which kinds run with which build.
+PRESET_ONLY = {"tsan": [*TSAN_TESTS], "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]}
 # Ends a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
 
@@ -174,13 +179,18 @@ def run_kind(kind, preset):
     results.unlink(missing_ok=True)
     build = ROOT / "build" / (preset or "release")
     if kind in PYTEST_KINDS:
-        folder = f"tests/{kind}"
+        folder = f"tests/{kind.removesuffix('-tls')}"
         if not any((ROOT / folder).glob("test_*.py")):
             return Counts(), log
         environment = {"UVHTTP_BUILD_DIR": str(build), "PYTHONDONTWRITEBYTECODE": "1",
                        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
                        "UBSAN_OPTIONS": "print_stacktrace=1"}
-        files = [f"{folder}/test_{name}.py" for name in TSAN_TESTS[kind]] if preset == "tsan" else [folder]
+        files = [folder]
+        if kind == "wire-tls":
+            environment["UVHTTP_WIRE_TLS"] = "1"
+            files = [f"{folder}/test_{name}.py" for name in TLS_TESTS]
+        elif preset == "tsan":
+            files = [f"{folder}/test_{name}.py" for name in TSAN_TESTS[kind]]
         code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", *files],
                    log, environment)
         return count_pytest(kind, results, code), log
@@ -218,7 +228,7 @@ def main():
 
     LOGS.mkdir(parents=True, exist_ok=True)
     steps = [(kind, preset) for preset in options.preset or (*PRESETS, "tsan")
-             for kind in kinds if kind in PRESET_KINDS and (preset != "tsan" or kind in TSAN_TESTS)]
+             for kind in kinds if kind in PRESET_KINDS and kind in PRESET_ONLY.get(preset, PRESET_KINDS)]
     steps += [(kind, None) for kind in kinds if kind not in PRESET_KINDS]
     total = Counts()
     for path in unknown_tests(ROOT / "tests"):

@@ -236,7 +236,10 @@ ssize_t uvh_tls_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t off
             count = err;
     }
     uvh_buffer_unref(buffer);
-    return count > 0 ? sent_plaintext(conn, (size_t)count, false) : count;
+    if (count > 0)
+        return sent_plaintext(conn, (size_t)count, false);
+    uvh_tls_io_flush(conn); /* what the file was to follow */
+    return count;
 }
 
 int uvh_tls_io_end(struct uvh_conn *conn)

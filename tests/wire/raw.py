@@ -9,6 +9,8 @@ import re
 import socket
 import struct
 
+import tls as tls_tools
+
 SAFETY_TIMEOUT = 20.0
 PATTERN = bytes(range(251))
 
@@ -79,10 +81,15 @@ class Response:
         return [tuple(line[len("field "):].split(": ", 1)) for line in lines]
 
 
-class Connection:
-    """One TCP connection to a server on the loopback interface."""
+# The ports of servers that speak TLS, with the ssl.SSLContext of their clients.
+SECURE_PORTS = {}
+USUAL = object()
 
-    def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT, tls=None, name="localhost",
+
+class Connection:
+    """One connection to a server on the loopback interface. `tls`: an ssl.SSLContext, or None for plain text."""
+
+    def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT, tls=USUAL, name="localhost",
                  session=None):
         self.socket = socket.socket()
         if receive_buffer is not None:
@@ -92,8 +99,9 @@ class Connection:
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if tls is not None: # an ssl.SSLContext
-            self.socket = tls.wrap_socket(self.socket, server_hostname=name, session=session)
+        tls = SECURE_PORTS.get(port) if tls is USUAL else tls
+        if tls is not None:
+            self.socket = tls_tools.Socket(self.socket, tls, name, session)
         self.buffer = b""
 
     def __enter__(self):

@@ -186,6 +186,7 @@ def test_a_server_with_listeners_stops(start):
         assert piece(connection) is None
 
 
+@pytest.mark.plain
 def test_events_for_a_real_client(start):
     server = start(drain_timeout=0)
     with httpx.Client(trust_env=False) as client, client.stream("GET", f"http://127.0.0.1:{server.port}/hub") as answer:

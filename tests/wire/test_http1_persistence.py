@@ -241,6 +241,7 @@ def test_large_and_small_answers_in_one_pipeline_arrive_whole(server):
             assert connection.response().body == raw.pattern(size)
 
 
+@pytest.mark.plain
 def test_pipeline_that_is_longer_than_any_buffer(server):
     count = 20000
     data = b"".join(raw.request("GET", f"/users/{i}") for i in range(count))
@@ -252,6 +253,7 @@ def test_pipeline_that_is_longer_than_any_buffer(server):
         sender.join()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("size", [1000, 4000, 20000])
 @pytest.mark.parametrize("how", ["copy", "static"])
 def test_client_that_sends_and_never_reads_is_held_back(server, size, how):

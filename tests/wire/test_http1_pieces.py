@@ -70,6 +70,7 @@ def test_pipelined_bodies_in_pieces_come_in_order(server, path):
             assert connection.response().body == raw.pattern(size)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("path, counted", [("/pieces-out", True), ("/pulled", False)])
 def test_a_slow_reader_holds_the_writer_back(start, path, counted):
     server = start(write_backlog=20_000)
@@ -373,6 +374,7 @@ def test_pieces_go_out_while_others_come_in(server, version):
             assert connection.ask().body == b"Hello, world\n"
 
 
+@pytest.mark.plain
 def test_an_echo_that_nobody_reads_stops_taking(start):
     server = start(write_backlog=20_000)
     size = 30_000_000
@@ -565,6 +567,7 @@ def test_output_grows_behind_a_full_socket(start):
         assert connection.ask().body == b"Hello, world\n"
 
 
+@pytest.mark.plain
 def test_node_sees_hints_and_trailers(server):
     script = """
         import http from 'node:http';

@@ -60,6 +60,7 @@ def test_hosts_take_turns_on_one_connection(server):
             assert answer.status == 404 if body is None else answer.body.startswith(body)
 
 
+@pytest.mark.plain
 def test_clients_that_people_use(server):
     with httpx.Client(trust_env=False) as client:
         answer = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb", headers={"Host": "Routing.test"})

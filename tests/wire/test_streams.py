@@ -136,6 +136,7 @@ def test_a_timer_is_told_each_time_it_is_set(server):
         assert connection.receive_exactly(6) == b"and on"
 
 
+@pytest.mark.plain
 def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
     """The client writes and does not read until the echo was refused a piece: back-pressure reaches it, and nothing is lost."""
     refused = server.stats()["refused_pieces"]
@@ -244,6 +245,7 @@ def through(connection, host, port):
     return go_over(connection, offer(f"/tunnel?host={host}&port={port}"))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_stream_goes_to_another_server(server, start, host):
     other, before = start(), server.stats()
@@ -259,6 +261,7 @@ def test_a_stream_goes_to_another_server(server, start, host):
     eventually(lambda: server.stats()["streams_closed"] == before["streams_closed"] + 2, "both sides are closed")
 
 
+@pytest.mark.plain
 def test_much_comes_from_another_server_to_a_client_that_reads_later(server, start):
     other, size = start(), 5_000_000
     refused = server.stats()["refused_pieces"]
@@ -290,6 +293,7 @@ def test_a_server_that_stops_ends_its_own_connections(start):
     assert server.wait() == 0
 
 
+@pytest.mark.plain
 def test_node_goes_over(server):
     script = """
       const http = require('http');

@@ -85,3 +85,69 @@ def context(ca=None, only=None, client=None, alpn=None):
     if alpn is not None:
         made.set_alpn_protocols(alpn)
     return made
+
+
+class Socket:
+    """A socket with TLS that behaves like a plain one, and lets a test decide over records and ends: shutdown sends
+    close_notify and the end, `plain` is the socket underneath."""
+
+    def __init__(self, plain, made, name="localhost", session=None):
+        self.plain = plain
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = made.wrap_bio(self.incoming, self.outgoing, server_hostname=name, session=session)
+        self.truncated = False
+        self.run(self.tls.do_handshake)
+
+    def flush(self):
+        if self.outgoing.pending:
+            self.plain.sendall(self.outgoing.read())
+
+    def run(self, call, *arguments):
+        """A call that may have to wait for the other end. What it says first (an alert) is sent in any case."""
+        while True:
+            try:
+                return call(*arguments)
+            except ssl.SSLWantReadError:
+                self.flush()
+                data = self.plain.recv(65536)
+                if data:
+                    self.incoming.write(data)
+                else:
+                    self.incoming.write_eof()
+            finally:
+                self.flush()
+
+    def sendall(self, data):
+        for start in range(0, len(data), 16384):
+            self.tls.write(data[start:start + 16384])
+            if start % (64 * 16384) == 0:
+                self.flush()
+        self.flush()
+
+    send = sendall
+
+    def recv(self, size):
+        """b"" at the end of the stream; without close_notify before it, it is `truncated`."""
+        try:
+            return self.run(self.tls.read, size)
+        except ssl.SSLZeroReturnError:
+            return b""
+        except ssl.SSLEOFError:
+            self.truncated = True
+            return b""
+
+    def shutdown(self, how):
+        assert how != 0, "only the sending side can be ended"
+        try:
+            self.tls.unwrap()
+        except (ssl.SSLWantReadError, ssl.SSLSyscallError):
+            pass
+        self.flush()
+        self.plain.shutdown(how)
+
+    def close(self):
+        self.plain.close()
+
+    def __getattr__(self, name):
+        """Options and times are the plain socket's, what was agreed on is the session's."""
+        return getattr(self.tls if hasattr(self.tls, name) and not hasattr(self.plain, name) else self.plain, name)

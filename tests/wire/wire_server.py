@@ -1,5 +1,6 @@
 """Starts wire_server, the program that the raw-socket tests talk to, and asks it about itself."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -17,6 +18,10 @@ import tls as tls_tools
 SAFETY_TIMEOUT = 20.0
 # Far longer than the safety timeout of a socket: a server that answers only when a timeout strikes fails its test.
 PATIENT = {"header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120}
+
+
+# With UVHTTP_WIRE_TLS set every server speaks TLS, one version after the other.
+VERSIONS = itertools.cycle(("1.3", "1.2"))
 
 
 def built(name):
@@ -48,8 +53,10 @@ def written_to(file):
 class WireServer:
     """One running wire_server. Limits are fields of uvhttp_config_t, given as keyword arguments."""
 
-    def __init__(self, wrapper=(), descriptors=None, environment=None, tls=os.environ.get("UVHTTP_WIRE_TLS"), **limits):
+    def __init__(self, wrapper=(), descriptors=None, environment=None, tls=None, **limits):
         """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a certificate."""
+        if tls is None and os.environ.get("UVHTTP_WIRE_TLS"):
+            tls = next(VERSIONS)
         flags = [f"--{name}={value}" for name, value in {**PATIENT, **limits}.items()]
         self.tls = None
         if tls:
@@ -65,6 +72,9 @@ class WireServer:
                                         stderr=self.errors, preexec_fn=limit_descriptors,
                                         env={**os.environ, **(environment or {})})
         self.port = self.read_port()
+        raw.SECURE_PORTS.pop(self.port, None)
+        if self.tls is not None:
+            raw.SECURE_PORTS[self.port] = self.tls
         self.settling = None
 
     def read_port(self):
@@ -81,7 +91,7 @@ class WireServer:
         return written_to(self.errors)
 
     def connect(self, **how):
-        return raw.Connection(self.port, **{"tls": self.tls, **how})
+        return raw.Connection(self.port, **how)
 
     def ask(self, method="GET", target="/hello", *fields, **more):
         """One request on a connection of its own."""
