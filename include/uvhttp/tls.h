@@ -36,6 +36,7 @@ typedef enum uvhttp_tls_profile {
     UVHTTP_TLS_MODERN,           /* TLS 1.3 only */
 } uvhttp_tls_profile_t;
 
+/* The least and the newest version that is spoken. */
 typedef enum uvhttp_tls_version {
     UVHTTP_TLS_VERSION_DEFAULT = 0, /* that of the profile */
     UVHTTP_TLS_1_2,

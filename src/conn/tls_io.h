@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include <uvhttp/types.h>
+#include "platform/socket.h"
 
 struct uvh_conn;
 

@@ -137,7 +137,7 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
                     const struct pem *pem, const uvhttp_allocator_t *allocator,
                     struct uvh_tls_message message)
 {
-    struct pem phrase = {NULL};
+    struct pem phrase = {0};
     int err = 0;
     if (from->passphrase_file != NULL)
         err = pem_open(&phrase, "passphrase_file", from->passphrase_file, NULL, allocator, message);
@@ -163,7 +163,7 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
 static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
                      const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
 {
-    struct pem certificate, key = {NULL};
+    struct pem certificate, key = {0};
     bool own_key = from->key_file != NULL || from->key != NULL;
     int err = pem_open(&certificate, "certificate_file", from->certificate_file, from->certificate, allocator,
                        message);

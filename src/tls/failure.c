@@ -6,13 +6,17 @@
 
 #include <openssl/err.h>
 #include <openssl/pemerr.h>
+#include <openssl/proverr.h>
 #include <openssl/sslerr.h>
 #include <openssl/x509err.h>
 
 #include <uvhttp/error.h>
 
-static void write_message(struct uvh_tls_message message, const char *reason, const char *format,
-                          va_list arguments)
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 0)))
+#endif
+static void
+write_message(struct uvh_tls_message message, const char *reason, const char *format, va_list arguments)
 {
     if (message.text == NULL || message.size == 0)
         return;
@@ -51,6 +55,10 @@ static const char *reason_of(unsigned long error)
     if (library == ERR_LIB_PEM &&
         (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD))
         return "the key is encrypted, and there is no pass phrase";
+    if (reason == ERR_R_INTERRUPTED_OR_CANCELLED)
+        return "the key is encrypted, and there is no pass phrase";
+    if (library == ERR_LIB_PROV && reason == PROV_R_BAD_DECRYPT)
+        return "the pass phrase is wrong";
     if (library == ERR_LIB_X509 && reason == X509_R_KEY_VALUES_MISMATCH)
         return "the key does not belong to the certificate";
     if (library == ERR_LIB_X509 && reason == X509_R_KEY_TYPE_MISMATCH)

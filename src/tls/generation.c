@@ -61,7 +61,7 @@ static void add_to_host(struct adding *adding, struct uvh_tls_host *host)
 {
     const struct uvh_tls_generation *generation = adding->generation;
     uvhttp_tls_client_auth_t demanded = generation->certificates[adding->index].client_auth;
-    if (demanded > (int)host->client_auth)
+    if ((unsigned)demanded > host->client_auth)
         host->client_auth = (unsigned char)demanded;
     for (size_t i = 0; i < host->count; i++)
         if (type_of(generation, host->certificates[i]) == type_of(generation, adding->index))

@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <uvhttp/tls.h>
 
 #include "base/buffer.h"
+#include "platform/socket.h"
 
 struct ssl_st;
 struct bio_method_st;

@@ -4,13 +4,13 @@
 #ifndef UVH_TLS_WATCH_H
 #define UVH_TLS_WATCH_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <uvhttp/tls.h>
 
 #include "platform/pause.h"
+#include "platform/thread.h"
 
 struct uvhttp_tls;
 

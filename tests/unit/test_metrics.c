@@ -53,6 +53,10 @@ static void every_field_has_its_line(void **state)
         .cache_hits = 115,
         .cache_misses = 116,
         .memory = 117,
+        .tls_handshakes = 140,
+        .tls_resumed = 13,
+        .tls_failures = 14,
+        .tls_expires = 1800000000,
         .latency = {.count = 113,
                     .sum_us = 1234567,
                     .max_us = 5000001,
@@ -71,6 +75,10 @@ static void every_field_has_its_line(void **state)
         "uvhttp_connections{state=\"idle\"} 5",
         "uvhttp_accepted_connections_total 101",
         "uvhttp_rejected_connections_total 102",
+        "uvhttp_tls_handshakes_total{result=\"full\"} 127",
+        "uvhttp_tls_handshakes_total{result=\"resumed\"} 13",
+        "uvhttp_tls_handshakes_total{result=\"failed\"} 14",
+        "uvhttp_tls_certificate_expiry_seconds 1800000000",
         "uvhttp_requests_total 103",
         "uvhttp_responses_total{class=\"1xx\"} 104",
         "uvhttp_responses_total{class=\"2xx\"} 105",
@@ -151,7 +159,7 @@ static void every_metric_says_what_it_is(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 22);
+    assert_int_equal(metrics, 23);
 }
 
 static void what_does_not_fit_is_cut_and_measured(void **state)

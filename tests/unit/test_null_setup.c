@@ -46,6 +46,44 @@ static int check_user(uvhttp_request_t *req, uvhttp_response_t *res, const uvhtt
 /* True when a constructor has made an object, which is freed. */
 #define IS_MADE(type, object, call) ((call) == 0 && (object) != NULL && (uvhttp_##type##_free(object), true))
 
+#if UVHTTP_TESTS_HTTPS
+#define TLS_REFUSED UVHTTP_ECONFIG
+#else
+#define TLS_REFUSED UVHTTP_ENOTSUP
+#endif
+
+/* Without a certificate: refused, with or without a message. */
+static void tls(void **state)
+{
+    (void)state;
+    const uvhttp_tls_config_t empty = {0};
+    uvhttp_tls_t *made;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    null_rows_begin();
+    NULL_ROW(uvhttp_tls_new, tls, uvhttp_tls_new(NULL, &empty, text, sizeof(text)) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_new, config,
+             uvhttp_tls_new(&made, NULL, text, sizeof(text)) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_tls_new, message, uvhttp_tls_new(&made, &empty, NULL, 64) == TLS_REFUSED);
+    NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, config, uvhttp_tls_replace(made, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, message, uvhttp_tls_replace(NULL, &empty, NULL, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_reload, message, uvhttp_tls_reload(NULL, NULL, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_expires, tls, uvhttp_tls_expires(NULL) == 0);
+    NULL_CALL(uvhttp_tls_free, tls, uvhttp_tls_free(NULL));
+    NULL_ROW(uvhttp_server_listen_tls, server,
+             uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, made) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen_tls, address,
+             uvhttp_server_listen_tls(server, NULL, 0, made) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_tls, tls,
+             uvhttp_server_listen_tls(server, "127.0.0.1", 0, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_fd_tls, server,
+             uvhttp_server_listen_fd_tls(NULL, 0, made) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen_fd_tls, tls, uvhttp_server_listen_fd_tls(server, 0, NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+    uvhttp_server_free(server);
+}
+
 static void configuration(void **state)
 {
     (void)state;
@@ -469,6 +507,7 @@ static void hubs_forms_and_prepared_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tls),
         cmocka_unit_test(configuration),
         cmocka_unit_test(lives_of_servers),
         cmocka_unit_test(listening_and_embedding),

@@ -1,0 +1,871 @@
+"""TLS on a server: certificates, names, versions, resumption, client certificates, replacement, and clients that break
+the rules. Everything about HTTP over TLS is in the other files, which run over TLS as well (`./dev test wire-tls`)."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+import raw
+import tls
+from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
+
+AUTH_OFF, OPTIONAL, REQUIRED = 0, 1, 2
+
+
+class Server:
+    """One running tls_server with a plain port and one with TLS."""
+
+    def __init__(self, *flags, cert=None):
+        flags = list(flags) if any(flag.startswith("--cert=") for flag in flags) else [f"--cert={cert or tls.usual()}", *flags]
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([built("tls_server"), *flags], stdout=subprocess.PIPE, stderr=self.errors)
+        line = self.process.stdout.readline().decode()
+        found = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+) and 127\.0\.0\.1:(\d+)\n", line)
+        if not found:
+            self.process.wait()
+            raise AssertionError(f"did not start: {self.log()}")
+        self.plain, self.port = int(found[1]), int(found[2])
+
+    def log(self):
+        return written_to(self.errors)
+
+    def connect(self, name="localhost", session=None, context=None, **how):
+        return raw.Connection(self.port, tls=context or tls.context(**how), name=name, session=session)
+
+    def ask(self, target="/hello", *fields, plain=False, host="localhost", **how):
+        with raw.Connection(self.plain, tls=None) if plain else self.connect(**how) as connection:
+            return connection.ask("GET", target, *fields, host=host)
+
+    def info(self, target="/info", **how):
+        return json.loads(self.ask(target, **how).body)
+
+    def stats(self):
+        return json.loads(self.ask("/stats", plain=True).body)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=3 * SAFETY_TIMEOUT)
+        self.process.stdout.close()
+        assert code == 0, f"exit code {code}: {self.log()}"
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(*flags, **how):
+        running.append(Server(*flags, **how))
+        return running[-1]
+
+    yield starter
+    for server in running:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = Server()
+    yield running
+    running.stop()
+
+
+def refused(*flags):
+    """What is told about a configuration that is refused."""
+    run = subprocess.run([built("tls_server"), *map(str, flags)], capture_output=True)
+    assert run.returncode == 1
+    return run.stderr.decode().removeprefix("tls_server: ").strip()
+
+
+def leaf(connection):
+    """The certificate that the server has shown, as PEM."""
+    return ssl.DER_cert_to_PEM_cert(connection.socket.tls.getpeercert(True))
+
+
+def pem_of(path):
+    return pathlib.Path(path).read_text().split("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"
+
+
+# ---- versions, ciphers, protocols ----
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("kind", ["ec", "rsa"])
+def test_versions_and_kinds_of_keys(start, version, kind):
+    info = start(cert=tls.usual(kind)).info(only=version, alpn=["h2", "http/1.1"])
+    assert info["scheme"] == "https" and info["version"] == f"TLSv{version}"
+    assert (info["server_name"], info["protocol"], info["resumed"]) == ("localhost", "http/1.1", False)
+    assert info["cipher"].startswith("TLS_AES" if version == "1.3" else "TLS_ECDHE_" + {"ec": "ECDSA", "rsa": "RSA"}[kind])
+    assert (info["subject"], info["fingerprint"], info["names"], info["expires"]) == ("", "", "", 0)
+
+
+def test_plain_listener_of_the_same_server(server):
+    assert server.info(plain=True) == {"scheme": "http"}
+    assert server.info()["scheme"] == "https"
+
+
+def test_blocking_handler_sees_the_facts(server):
+    assert server.info("/blocking") == server.info()
+
+
+def handshake_error(server, **how):
+    with pytest.raises((ssl.SSLError, ConnectionError)) as error:
+        with server.connect(**how) as connection:
+            connection.ask()
+    return str(error.value)
+
+
+def test_modern_profile_speaks_tls_1_3_only(start):
+    server = start("--profile=1")
+    assert server.info(only="1.3")["version"] == "TLSv1.3"
+    assert "protocol version" in handshake_error(server, only="1.2").lower().replace("_", " ")
+
+
+def test_versions_can_be_limited(start):
+    server = start("--max=1")
+    assert server.info()["version"] == "TLSv1.2"
+    assert handshake_error(server, only="1.3")
+
+
+def old_context(version):
+    made = tls.context()
+    made.set_ciphers("ALL:@SECLEVEL=0")
+    made.minimum_version = made.maximum_version = version
+    return made
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
+def test_tls_1_1_is_refused(server):
+    assert handshake_error(server, context=old_context(ssl.TLSVersion.TLSv1_1))
+
+
+def test_own_ciphers_and_groups(start):
+    server = start("--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305", "--suites=TLS_CHACHA20_POLY1305_SHA256", "--groups=prime256v1")
+    assert server.info(only="1.2")["cipher"] == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
+    assert server.info(only="1.3")["cipher"] == "TLS_CHACHA20_POLY1305_SHA256"
+
+
+@pytest.mark.parametrize("offer, chosen", [(["h2", "http/1.1"], "http/1.1"), (None, "")])
+def test_protocol_is_agreed_on(server, offer, chosen):
+    assert server.info(alpn=offer)["protocol"] == chosen
+
+
+def test_client_without_a_common_protocol_is_refused(server):
+    assert "no application protocol" in handshake_error(server, alpn=["h2", "spdy/3"]).lower().replace("_", " ")
+
+
+# ---- configurations that are refused ----
+
+
+def test_refusals_name_what_is_wrong(tmp_path):
+    good, other = tls.usual(), tls.certificate("other.example")
+    empty = tmp_path / "empty.pem"
+    empty.write_text("")
+    key = tmp_path / "other.key"
+    key.write_text(other.read_text().split("-----END CERTIFICATE-----\n")[1])
+    cases = {
+        (f"--cert={tmp_path}/none.pem",): f"certificate_file '{tmp_path}/none.pem' cannot be opened: no such file or directory",
+        (f"--cert={tmp_path}",): f"certificate_file '{tmp_path}' is not a regular file",
+        (f"--cert={empty}",): f"the certificate of {empty} cannot be read: it holds no such thing in PEM form",
+        (f"--cert={good}", f"--key={key}"): "the key does not belong to the certificate",
+        (f"--cert={good}", f"--key={empty}"): f"the key of {good} cannot be read from {empty}",
+        (f"--cert={good}", "--min=2", "--max=1"): "min_version is TLS 1.3, and max_version is TLS 1.2",
+        (f"--cert={good}", "--profile=7"): "profile is 7; allowed are 0 and 1",
+        (f"--cert={good}", "--ciphers=NOTHING"): 'ciphers is "NOTHING": OpenSSL knows none of them',
+        (f"--cert={good}", "--suites=NOTHING"): 'cipher_suites is "NOTHING"',
+        (f"--cert={good}", "--groups=nothing"): 'groups is "nothing"',
+        (f"--cert={good}", "--client-auth=2"): "client_auth is on, and client_ca_file is not set",
+        (f"--cert={good}", "--client-auth=9"): "client_auth is 9; allowed are 0 to 2",
+        (f"--cert={good}", "--client-auth=2", f"--ca={empty}"): f"client_ca_file '{empty}' holds no certificate in PEM form",
+        (f"--cert={good}", f"--crl={empty}"): "client_crl_file is set, and client_ca_file is not",
+        (f"--cert={good}", "--lifetime=604801"): "session_lifetime is 604801; allowed are 1 to 604800 seconds",
+        (f"--cert={good}", f"--ticket-key={empty}"): f"ticket_key_files '{empty}' has 0 bytes; it has to have 80",
+        (f"--cert={good}", f"--ocsp={empty}"): f"ocsp_file '{empty}' holds no successful OCSP response in DER form",
+    }
+    for flags, words in cases.items():
+        told = refused(*flags)
+        assert told.startswith("UVHTTP_ECONFIG: ") and words in told, (flags, told)
+
+
+def test_weak_key_is_refused_with_its_file():
+    weak = tls.certificate("weak.example", kind="weak")
+    for flags in [(f"--cert={weak}",), (f"--cert={tls.usual()}", f"--cert={weak}"), (f"--cert={weak}", f"--cert={tls.usual()}")]:
+        assert f"the certificate of {weak} cannot be used: ee key too small" in refused(*flags)
+
+
+def test_pass_phrases(start, tmp_path):
+    locked = tls.certificate("localhost", password="open sesame")
+    (tmp_path / "right").write_text("open sesame\nmore\n")
+    (tmp_path / "wrong").write_text("open\n")
+    for flag in (f"--pass={tmp_path}/right", "--phrase=open sesame"):
+        assert start(f"--cert={locked}", flag).ask().status == 200
+    assert "the key is encrypted, and there is no pass phrase" in refused(f"--cert={locked}")
+    for flag in (f"--pass={tmp_path}/wrong", "--phrase=open"):
+        told = refused(f"--cert={locked}", flag)
+        assert "the pass phrase is wrong" in told and "open" not in told.replace("cannot be opened", "")
+
+
+def test_chain_is_sent(start, tmp_path):
+    root = tls.authority("root")
+    where = tmp_path / "middle"
+    where.mkdir()
+    tls.openssl("req", "-new", *tls.KEYS["ec"], "-nodes", "-subj", "/CN=middle", "-keyout", where / "ca.key", "-out",
+                where / "r.pem", "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
+    tls.openssl("x509", "-req", "-in", where / "r.pem", "-CA", root, "-CAkey", root.with_name("ca.key"), "-days", "9",
+                "-copy_extensions", "copyall", "-out", where / "ca.pem", "-set_serial", "5")
+    cert = tls.certificate("localhost", ca=where / "ca.pem")
+    with_chain = tmp_path / "chain.pem"
+    end = "-----END CERTIFICATE-----\n"
+    head, key = cert.read_text().split(end, 1)
+    with_chain.write_text(head + end + (where / "ca.pem").read_text() + key)
+    assert start(cert=with_chain).ask(ca=root).status == 200
+    assert "unable to get" in handshake_error(start(cert=cert), ca=root)
+
+
+# ---- names ----
+
+
+def test_certificate_is_chosen_by_name(start):
+    first, exact, wild = tls.certificate("first.example"), tls.certificate("a.example", "b.example"), tls.certificate("*.wild.example")
+    server = start(f"--cert={first}", f"--cert={exact}", f"--cert={wild}")
+    expected = {"first.example": first, "a.example": exact, "B.EXAMPLE": exact, "b.example.": exact, "x.wild.example": wild,
+                "x.y.wild.example": first, "wild.example": first, "unknown.example": first, None: first}
+    for version in ("1.2", "1.3"):
+        for name, path in expected.items():
+            with server.connect(name=name, only=version) as connection:
+                assert leaf(connection) == pem_of(path), name
+                assert json.loads(connection.ask("GET", "/info").body)["server_name"] == (name or "").lower() or name != (name or "").lower()
+
+
+def test_kind_of_key_is_chosen_by_the_clients_offer(start):
+    ec, rsa = tls.certificate("both.example"), tls.certificate("both.example", kind="rsa")
+    for flags in ((f"--cert={ec}", f"--cert={rsa}"), (f"--cert={tls.usual()}", f"--cert={rsa}", f"--cert={ec}")):
+        server = start(*flags)
+        for suite, path in (("ECDHE-ECDSA-AES128-GCM-SHA256", ec), ("ECDHE-RSA-AES128-GCM-SHA256", rsa)):
+            context = tls.context(only="1.2")
+            context.set_ciphers(suite)
+            with server.connect(name="both.example", context=context) as connection:
+                assert leaf(connection) == pem_of(path)
+
+
+def test_first_certificate_of_a_name_and_kind_serves(start):
+    one, two = tls.certificate("same.example"), tls.certificate("same.example")
+    with start(f"--cert={one}", f"--cert={two}").connect(name="same.example") as connection:
+        assert leaf(connection) == pem_of(one)
+
+
+# ---- resumption ----
+
+
+def session_of(server, **how):
+    """A session after one request, with its ticket read."""
+    name = how.pop("name", "localhost")
+    context = tls.context(**how)
+    with server.connect(context=context, name=name) as connection:
+        assert connection.ask(host=name).status == 200
+        return context, connection.socket.tls.session
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_session_is_resumed_by_its_ticket(start, version):
+    server = start("--workers=2")
+    context, session = session_of(server, only=version)
+    for _ in range(8):  # on either worker
+        assert server.info(context=context, session=session)["resumed"]
+    stats = server.stats()
+    assert (stats["handshakes"], stats["resumed"], stats["failures"]) == (9, 8, 0)
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_without_tickets_nothing_is_resumed(start, version):
+    server = start("--no-tickets")
+    context, session = session_of(server, only=version)
+    assert not server.info(context=context, session=session)["resumed"]
+
+
+def test_session_ends_with_its_lifetime(start):
+    server = start("--lifetime=1")
+    context, session = session_of(server, only="1.2")
+    assert server.info(context=context, session=session)["resumed"]
+    eventually(lambda: not server.info(context=context, session=session)["resumed"], "the end of the session")
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_ticket_keys_of_files_are_shared(start, tmp_path, version):
+    for name in ("old", "new"):
+        (tmp_path / name).write_bytes(os.urandom(80))
+    first, second = start(f"--ticket-key={tmp_path}/old"), start(f"--ticket-key={tmp_path}/new", f"--ticket-key={tmp_path}/old")
+    context, session = session_of(first, only=version)
+    assert second.info(context=context, session=session)["resumed"]
+    assert not start(f"--ticket-key={tmp_path}/new").info(context=context, session=session)["resumed"]
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_session_is_bound_to_its_host(start, version):
+    a, b = tls.certificate("a.example"), tls.certificate("b.example")
+    server = start(f"--cert={a}", f"--cert={b}")
+    context, session = session_of(server, only=version, name="a.example")
+    assert server.info(context=context, session=session, name="a.example")["resumed"]
+    assert not server.info(context=context, session=session, name="b.example")["resumed"]
+
+
+# ---- client certificates ----
+
+
+@pytest.fixture(scope="module")
+def people():
+    """An authority with its list of revocations, and clients of it."""
+    ca = tls.authority("people")
+    where = ca.parent
+    made = {name: tls.certificate(f"{name}.example", ca=ca, common_name=name, usage="clientAuth") for name in ("ann", "bob")}
+    made["expired"] = tls.certificate("old.example", ca=ca, common_name="expired", usage="clientAuth", days=-1)
+    made["stranger"] = tls.certificate("x.example", ca=tls.authority("others"), common_name="stranger")
+    (where / "index").write_text("")
+    (where / "number").write_text("01\n")
+    (where / "conf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\ncrlnumber={where}/number\ndefault_md=sha256\n"
+                                f"certificate={ca}\nprivate_key={where}/ca.key\ndefault_crl_days=30\n")
+    tls.openssl("ca", "-config", where / "conf", "-revoke", made["bob"])
+    tls.openssl("ca", "-config", where / "conf", "-gencrl", "-out", where / "crl.pem")
+    made["ca"], made["crl"] = ca, where / "crl.pem"
+    return made
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("level", [OPTIONAL, REQUIRED])
+def test_client_certificates(start, people, version, level):
+    server = start(f"--client-auth={level}", f"--ca={people['ca']}", f"--crl={people['crl']}")
+    info = server.info("/private/info", client=people["ann"], only=version)
+    assert (info["subject"], info["issuer"], info["names"]) == ("CN=ann", "CN=people", "DNS:ann.example")
+    digest = tls.openssl("x509", "-in", people["ann"], "-noout", "-fingerprint", "-sha256").decode().split("=")[1]
+    assert info["fingerprint"] == digest.strip().replace(":", "").lower()
+    assert abs(info["expires"] - time.time() - 30 * 86400) < 86400
+    reasons = {"bob": "certificate revoked", "expired": "certificate has expired", "stranger": "unable to get"}
+    for name in reasons:
+        assert handshake_error(server, client=people[name], only=version)
+    eventually(lambda: server.stats()["failures"] == 3, "three failures")
+    assert server.log().count("certificate verify failed") == 3
+    if level == REQUIRED:
+        assert handshake_error(server, only=version)
+        eventually(lambda: "peer did not return a certificate" in server.log(), "its reason")
+    else:
+        assert server.info(only=version)["subject"] == ""
+        assert server.ask("/private/info", only=version).status == 403
+
+
+def test_plain_request_has_no_client_certificate(start, people):
+    server = start(f"--client-auth={OPTIONAL}", f"--ca={people['ca']}")
+    assert server.ask("/private/info", plain=True).status == 403
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_resumed_session_keeps_its_client(start, people, version):
+    server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}", f"--crl={people['crl']}")
+    context, session = session_of(server, only=version, client=people["ann"])
+    info = server.info("/private/info", context=context, session=session)
+    assert info["resumed"] and info["subject"] == "CN=ann" and info["names"] == "DNS:ann.example"
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_session_of_another_host_does_not_skip_the_demand(start, people, version):
+    open_host, closed = tls.certificate("open.example"), tls.certificate("closed.example")
+    server = start(f"--cert={open_host}", f"--cert={closed}", f"--auth={REQUIRED}", f"--ca={people['ca']}")
+    context, session = session_of(server, only=version, name="open.example")
+    with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+        server.info(context=context, session=session, name="closed.example")
+    assert server.info(name="closed.example", client=people["ann"], only=version, host="closed.example")["subject"] == "CN=ann"
+    for host in ("closed.example", "CLOSED.example:443", "closed.example."):
+        assert server.ask(name="open.example", only=version, host=host).status == 421, host
+    assert server.ask(name="open.example", only=version, host="open.example").status == 200
+
+
+def test_demand_of_the_whole_server_is_no_reason_for_421(start, people):
+    server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
+    assert server.ask(host="elsewhere.example", client=people["ann"]).status == 200
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_session_ends_when_the_authorities_change(start, people, tmp_path, version):
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(people["ca"].read_bytes())
+    server = start(f"--client-auth={REQUIRED}", f"--ca={ca}")
+    context, session = session_of(server, only=version, client=people["ann"])
+    ca.write_bytes(tls.authority("new").read_bytes())
+    assert server.ask("/reload", plain=True).body == b"ok"
+    with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+        server.info(context=context, session=session)
+
+
+# ---- OCSP, key log ----
+
+
+def ocsp_response(ca, cert, days):
+    """A DER response of the authority that the certificate is good."""
+    where = pathlib.Path(tempfile.mkdtemp(dir=tls.directory()))
+    serial = tls.openssl("x509", "-in", cert, "-noout", "-serial").decode().strip().split("=")[1]
+    (where / "index").write_text(f"V\t301231235959Z\t\t{serial}\tunknown\t/CN=localhost\n")
+    tls.openssl("ocsp", "-issuer", ca, "-cert", cert, "-reqout", where / "request")
+    tls.openssl("ocsp", "-index", where / "index", "-rsigner", ca, "-rkey", ca.with_name("ca.key"), "-CA", ca, "-reqin",
+                where / "request", "-respout", where / "response", *days)
+    return where / "response"
+
+
+def stapled(port):
+    run = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-servername", "localhost", "-status"],
+                         stdin=subprocess.DEVNULL, capture_output=True)
+    return b"OCSP Response Status: successful" in run.stdout
+
+
+def test_ocsp_response_is_stapled(start):
+    ca = tls.authority()
+    cert = tls.certificate(ca=ca)
+    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, ['-ndays', '1'])}").port)
+    assert not stapled(start(f"--cert={cert}").port)
+
+
+def test_key_log(start, tmp_path):
+    log = tmp_path / "keys"
+    server = start(f"--key-log={log}")
+    assert server.ask(only="1.3").status == 200 and server.ask(only="1.2").status == 200
+    labels = {line.split()[0] for line in log.read_text().splitlines()}
+    assert {"CLIENT_RANDOM", "SERVER_TRAFFIC_SECRET_0", "CLIENT_TRAFFIC_SECRET_0"} <= labels
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+# ---- replacement ----
+
+
+def test_replacement_serves_new_connections(start):
+    one, two = tls.certificate("localhost"), tls.certificate("localhost")
+    server = start(cert=one)
+    with server.connect() as kept:
+        assert kept.ask().status == 200 and leaf(kept) == pem_of(one)
+        assert server.ask(f"/reload?cert={two}", plain=True).body == b"ok"
+        with server.connect() as fresh:
+            assert leaf(fresh) == pem_of(two)
+        assert kept.ask().status == 200
+    bad = server.ask("/reload?cert=/nonexistent.pem", plain=True)
+    assert (bad.status, bad.body) == (500, b"certificate_file '/nonexistent.pem' cannot be opened: no such file or directory")
+    with server.connect() as fresh:
+        assert leaf(fresh) == pem_of(two)
+
+
+def test_watched_files_are_loaded_when_they_change(start, tmp_path):
+    both = tmp_path / "both.pem"
+    one, two = tls.certificate("localhost"), tls.certificate("localhost")
+    both.write_bytes(one.read_bytes())
+    server = start("--watch", cert=both)
+
+    def served():
+        with server.connect() as connection:
+            return leaf(connection)
+
+    assert served() == pem_of(one)
+    both.write_text("no certificate")
+    eventually(lambda: "the certificates stay as they are" in server.log(), "a line about what is wrong")
+    assert f"the certificate of {both} cannot be read" in server.log() and served() == pem_of(one)
+    temporary = tmp_path / "new"
+    temporary.write_bytes(two.read_bytes())
+    temporary.rename(both)
+    eventually(lambda: served() == pem_of(two), "the new certificate")
+    assert server.log().count("stay as they are") == 1
+    assert "certificates loaded again" in server.log()
+
+
+def test_key_and_certificate_may_be_replaced_one_after_the_other(start, tmp_path):
+    """Between two looks nothing is told, and the pair that fits is loaded."""
+    end = "-----END CERTIFICATE-----\n"
+    one, two = tls.certificate("localhost").read_text().split(end, 1), tls.certificate("localhost").read_text().split(end, 1)
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_text(one[0] + end)
+    key.write_text(one[1])
+    server = start(f"--cert={cert}", f"--key={key}", "--watch")
+    cert.write_text(two[0] + end)
+    key.write_text(two[1])
+
+    def served():
+        with server.connect() as connection:
+            return leaf(connection)
+
+    eventually(lambda: served() == two[0] + end, "the new pair")
+    assert "stay as they are" not in server.log()
+
+
+def test_link_to_another_directory_is_noticed(start, tmp_path):
+    one, two = tls.certificate("localhost"), tls.certificate("localhost")
+    for name, made in (("a", one), ("b", two)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "both.pem").write_bytes(made.read_bytes())
+    (tmp_path / "live").symlink_to("a")
+    server = start("--watch", cert=tmp_path / "live" / "both.pem")
+    (tmp_path / "next").symlink_to("b")
+    (tmp_path / "next").rename(tmp_path / "live")
+
+    def served():
+        with server.connect() as connection:
+            return leaf(connection)
+
+    eventually(lambda: served() == pem_of(two), "the certificate behind the link")
+
+
+def test_expiry_is_told(start):
+    soon, later = tls.certificate("soon.example", days=10), tls.certificate("later.example", days=300)
+    server = start(f"--cert={later}", f"--cert={soon}")
+    stats = server.stats()
+    assert abs(stats["expires"] - time.time() - 10 * 86400) < 3600 and stats["own_expires"] == stats["expires"]
+    eventually(lambda: f"the certificate of {soon} expires in " in server.log(), "a warning")
+    assert re.search(r"expires in (9|10) days, at 20", server.log())
+    assert str(later) not in server.log()
+    expired = tls.certificate("old.example", days=-1, ca=tls.authority())
+    server = start(f"--cert={expired}")
+    eventually(lambda: f"the certificate of {expired} has expired" in server.log(), "a warning")
+
+
+def test_load_while_certificates_are_replaced(start, tmp_path):
+    """New and kept connections, while the file is replaced again and again, by broken ones too: no request fails."""
+    both, temporary = tmp_path / "both.pem", tmp_path / "new.pem"
+    made = [tls.certificate("localhost").read_bytes() for _ in range(3)]
+    both.write_bytes(made[0])
+    server = start("--watch", "--workers=2", cert=both)
+    stop, failures, counts = threading.Event(), [], [0] * 8
+
+    def client(number):
+        try:
+            while not stop.is_set():
+                with server.connect() as connection:
+                    for _ in range(1 + number % 4 * 5):
+                        assert connection.ask().status == 200
+                        counts[number] += 1
+        except Exception as error:  # whatever it is, it is a failed request
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    for round_number in range(40):
+        temporary.write_bytes(b"broken" if round_number % 4 == 3 else made[round_number % 3])
+        temporary.rename(both)
+        time.sleep(0.1)
+    temporary.write_bytes(made[1])
+    temporary.rename(both)
+
+    def served():
+        with server.connect() as connection:
+            return connection.socket.tls.getpeercert(True) == ssl.PEM_cert_to_DER_cert(pem_of(both))
+
+    eventually(served, "the last certificate")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == [] and min(counts) > 0
+    assert server.stats()["failures"] == 0
+
+
+# ---- clients that break the rules ----
+
+
+def records(data):
+    """The records in bytes of TLS."""
+    found, at = [], 0
+    while at < len(data):
+        size = 5 + struct.unpack(">H", data[at + 3:at + 5])[0]
+        found.append(data[at:at + size])
+        at += size
+    return found
+
+
+class Script:
+    """A client whose records a test sends as it likes: `outgoing` is what the ssl module wants to send."""
+
+    def __init__(self, port, **how):
+        self.plain = socket.create_connection(("127.0.0.1", port), timeout=SAFETY_TIMEOUT)
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = tls.context(**how).wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.plain.close()
+
+    def step(self, call, *arguments):
+        """Tries, and gives back the bytes that are to be sent."""
+        try:
+            call(*arguments)
+        except ssl.SSLWantReadError:
+            pass
+        return self.outgoing.read()
+
+    def receive(self):
+        data = self.plain.recv(65536)
+        if data:
+            self.incoming.write(data)
+        return data
+
+    def shake(self, send=None):
+        """The whole handshake; `send` sends each flight."""
+        send = send or self.plain.sendall
+        while True:
+            try:
+                self.tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                if self.outgoing.pending:
+                    send(self.outgoing.read())
+                assert self.receive(), "closed in the handshake"
+        if self.outgoing.pending:
+            send(self.outgoing.read())
+
+    def response(self):
+        data = b""
+        while True:
+            try:
+                part = self.tls.read(65536)
+                data += part
+                if not part or data.endswith(b"Hello, world\n"):
+                    return data
+            except ssl.SSLWantReadError:
+                if not self.receive():
+                    return data
+
+
+def hello_request(connection="keep-alive"):
+    return raw.request("GET", "/hello", f"Connection: {connection}")
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_every_byte_by_itself(server, version):
+    def bytewise(data):
+        for i in range(len(data)):
+            client.plain.sendall(data[i:i + 1])
+
+    with Script(server.port, only=version) as client:
+        client.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.shake(bytewise)
+        bytewise(client.step(client.tls.write, hello_request()))
+        assert client.response().startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_request_in_many_records_of_one_segment(server, version):
+    with Script(server.port, only=version) as client:
+        client.shake()
+        data = b"".join(client.step(client.tls.write, hello_request()[i:i + 1]) for i in range(len(hello_request())))
+        client.plain.sendall(data)
+        assert client.response().startswith(b"HTTP/1.1 200 OK")
+
+
+def test_request_in_the_segment_of_the_last_flight(server):
+    with Script(server.port, only="1.3") as client:
+        client.plain.sendall(client.step(client.tls.do_handshake))
+        held = b""
+        while not held:
+            client.receive()
+            held = client.step(client.tls.do_handshake)
+        client.plain.sendall(held + client.step(client.tls.write, hello_request()))
+        assert client.response().startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_truncation_at_every_record_boundary(server, version):
+    """The client ends after each record of its handshake and its request: the server closes, nothing else is hurt."""
+    whole = []
+    with Script(server.port, only=version) as client:
+        client.shake(lambda data: (whole.extend(records(data)), client.plain.sendall(data)))
+        whole += records(client.step(client.tls.write, hello_request()))
+    for count in range(len(whole)):
+        sent = []
+
+        def send(data):
+            for record in records(data):
+                if len(sent) < count:
+                    sent.append(record)
+                    client.plain.sendall(record)
+            if len(sent) == count:
+                raise EOFError
+
+        with Script(server.port, only=version) as client:
+            try:
+                client.shake(send)
+                send(client.step(client.tls.write, hello_request()))
+            except EOFError:
+                client.plain.shutdown(socket.SHUT_WR)
+                while client.plain.recv(65536):
+                    pass
+    assert server.ask().status == 200
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_end_without_close_notify_in_a_body_is_no_end_of_it(server, version):
+    with Script(server.port, only=version) as client:
+        client.shake()
+        client.plain.sendall(client.step(client.tls.write, raw.request("POST", "/hello", "Content-Length: 5") + b"abc"))
+        client.plain.shutdown(socket.SHUT_WR)
+        assert client.response() == b""
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_half_close_after_a_request_is_answered(server, version):
+    with server.connect(only=version) as connection:
+        connection.send(hello_request())
+        connection.half_close()
+        assert connection.rest().endswith(b"Hello, world\n")
+        assert not connection.socket.truncated
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_server_ends_with_close_notify(server, version):
+    with server.connect(only=version) as connection:
+        connection.send(hello_request("close"))
+        assert connection.rest().endswith(b"Hello, world\n")
+        assert not connection.socket.truncated
+
+
+@pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x00\x05hello", bytes(100), b"\x16\x03\x01\xff\xff" + bytes(70000), b"\x80\x2e\x01\x00\x02",
+                                     os.urandom(3000)])
+def test_garbage_ends_the_connection(server, garbage):
+    before = server.stats()["failures"]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
+        garbage = b"\x16" + garbage[1:]  # other letters are a request in plain text
+        try:
+            client.sendall(garbage)
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
+        except OSError:  # it was closed before everything was sent
+            pass
+    eventually(lambda: server.stats()["failures"] == before + 1, "a counted failure")
+    assert server.ask().status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "PATCH", "M-SEARCH"])
+def test_plain_request_on_the_port_of_tls_gets_400(server, method):
+    with raw.Connection(server.port, tls=None) as client:
+        client.send(raw.request(method, "/hello"))
+        response = client.response(method)
+        assert response.status == 400 and b"this port speaks HTTPS" in response.body and response.says_close()
+        client.assert_closed()
+
+
+def test_garbage_after_the_handshake_is_told_by_an_alert(server):
+    with Script(server.port, only="1.3") as client:
+        client.shake()
+        client.plain.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
+        with pytest.raises(ssl.SSLError) as error:
+            client.response()
+        assert "bad record mac" in str(error.value).lower().replace("_", " ")
+
+
+def test_renegotiation_is_refused(server):
+    """Two times `R` in s_client asks for it; the connection does not hang and no second handshake is made."""
+    client = subprocess.Popen(["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2", "-quiet"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    before = server.stats()["handshakes"]
+    _, told = client.communicate(b"R\n", timeout=SAFETY_TIMEOUT)
+    assert b"no renegotiation" in told or b"unexpected" in told or client.returncode != 0 or server.stats()["handshakes"] <= before + 1
+
+
+def test_handshake_that_is_too_slow_is_closed(start):
+    server = start("--handshake-timeout=1")
+    with Script(server.port) as client:
+        hello = client.step(client.tls.do_handshake)
+        client.plain.sendall(hello[:20])
+        assert client.plain.recv(1) == b""
+    stats = server.stats()
+    assert stats["timeouts"] == 1 and stats["active"] == 1
+
+
+def test_2000_slow_handshakes_leave_others_alone(start):
+    server = start("--handshake-timeout=3600")
+    with Script(server.port) as client:
+        hello = client.step(client.tls.do_handshake)
+    slow = []
+    for _ in range(2000):
+        one = socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT)
+        one.sendall(hello[:-1])
+        slow.append(one)
+    assert server.ask().status == 200 and server.stats()["active"] >= 2000
+    for one in slow[:1000]:
+        one.sendall(hello[-1:])
+    assert all(one.recv(5)[:1] == b"\x16" for one in slow[:1000])
+    for one in slow:
+        one.close()
+    eventually(lambda: server.stats()["active"] == 1, "all connections are closed")
+    assert server.ask().status == 200
+
+
+def test_client_that_never_reads_holds_little(start):
+    """More is not encrypted than the socket takes, and others are served."""
+    server = start()
+    with server.connect() as client:
+        client.send(raw.request("GET", "/big"))
+        for _ in range(3):
+            assert server.ask().status == 200
+        size = int(pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        client.send(hello_request())
+        head = client.head()
+        assert client.receive_exactly(300000000) == bytes(300000000)
+        assert client.response().status == 200
+    assert size < 400 << 20  # the body itself is 300 MB
+
+
+def test_flood_of_empty_records_does_not_hold_the_loop(server):
+    """Records without data: others are served meanwhile, and the connection goes on."""
+    with Script(server.port, only="1.2") as client:
+        client.shake()
+        stop = threading.Event()
+        flood = b"".join(client.step(client.tls.write, b"") or b"" for _ in range(10))
+        one = client.step(client.tls.write, hello_request())
+        client.plain.sendall(flood + one)
+        assert client.response().startswith(b"HTTP/1.1 200 OK")
+        stop.set()
+    assert server.ask().status == 200
+
+
+def test_too_many_connections_are_told_so_over_tls(start):
+    server = start("--max-connections=1")
+    with server.connect() as first:
+        assert first.ask().status == 200
+        response = server.ask()
+        assert response.status == 503 and response.says_close()
+
+
+def test_stop_answers_what_is_under_way(start):
+    server = start()
+    with server.connect() as client:
+        client.send(raw.request("GET", "/big?size=50000000"))
+        client.head()
+        server.process.send_signal(signal.SIGTERM)
+        assert client.receive_exactly(50000000) == bytes(50000000)
+        assert client.rest() == b"" and not client.socket.truncated
+    assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
+
+
+def test_failed_handshakes_are_logged_a_few_times_a_second(start):
+    server = start()
+    for _ in range(100):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
+            client.sendall(b"\x16\x03\x01\x00\x04\xff\x00\x00\x00")
+            try:
+                client.recv(100)
+            except ConnectionError:
+                pass
+    eventually(lambda: server.stats()["failures"] == 100, "all are counted")
+    lines = [line for line in server.log().splitlines() if "TLS handshake with 127.0.0.1 failed" in line]
+    assert 10 <= len(lines) < 100
+
+
+def test_connection_that_says_nothing_is_not_logged(server):
+    before = server.log()
+    socket.create_connection(("127.0.0.1", server.port)).close()
+    assert server.ask().status == 200 and server.log() == before

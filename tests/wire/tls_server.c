@@ -1,0 +1,296 @@
+/* tls_server: what tests/wire/test_tls.py talks to. It listens in plain text and with TLS, on ports that it prints:
+ * "listening on 127.0.0.1:PLAIN and 127.0.0.1:TLS". Flags: --cert=FILE begins a certificate, to which --key=FILE,
+ * --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2,
+ * --profile=0..1, --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --lifetime=SECONDS,
+ * --ticket-key=FILE (repeated), --key-log=FILE, --watch, --workers=N, --handshake-timeout=SECONDS,
+ * --max-connections=N.
+ * Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. */
+#include <uvhttp.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uv.h>
+
+enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, MOST = 16, TEXT_SIZE = 8192, BIG = 300000000 };
+
+static atomic_long live; /* blocks of heap */
+static uvhttp_tls_t *tls;
+static uvhttp_tls_certificate_t certificates[MOST];
+static const char *ticket_keys[MOST];
+static uvhttp_tls_config_t config = {.certificates = certificates, .ticket_key_files = ticket_keys};
+
+/* ---- the heap ---- */
+
+static void *allocate(size_t size, void *context)
+{
+    void *memory = malloc(size);
+    (void)context;
+    atomic_fetch_add(&live, memory != NULL);
+    return memory;
+}
+
+static void *reallocate(void *memory, size_t size, void *context)
+{
+    void *moved = realloc(memory, size);
+    (void)context;
+    atomic_fetch_add(&live, memory == NULL && moved != NULL);
+    return moved;
+}
+
+static void release(void *memory, void *context)
+{
+    (void)context;
+    free(memory);
+    atomic_fetch_sub(&live, memory != NULL);
+}
+
+static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL};
+
+/* ---- handlers ---- */
+
+static int info(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const uvhttp_tls_info_t *facts = uvhttp_request_tls(req);
+    char text[TEXT_SIZE];
+    (void)arg;
+    if (facts == NULL)
+        return uvhttp_response_send_json(res, 200, "{\"scheme\":\"http\"}");
+    (void)snprintf(text, sizeof text,
+                   "{\"scheme\":\"%s\",\"version\":\"%s\",\"cipher\":\"%s\",\"server_name\":\"%s\",\"protocol\":\"%s\","
+                   "\"resumed\":%s,\"subject\":\"%s\",\"issuer\":\"%s\",\"fingerprint\":\"%s\",\"names\":\"%s\","
+                   "\"expires\":%lld}",
+                   uvhttp_request_scheme(req), facts->version, facts->cipher, facts->server_name, facts->protocol,
+                   facts->resumed ? "true" : "false", facts->client_subject, facts->client_issuer,
+                   facts->client_fingerprint, facts->client_names, (long long)facts->client_expires);
+    return uvhttp_response_send_json(res, 200, text);
+}
+
+static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    return uvhttp_response_send_text(res, 200, "Hello, world\n");
+}
+
+static int big(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    const char *size = uvhttp_request_query(req, "size");
+    return uvhttp_response_send_static(res, 200, "application/octet-stream", arg,
+                                       size == NULL ? BIG : (size_t)strtoull(size, NULL, 10));
+}
+
+static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uvhttp_stats_t now;
+    char text[512];
+    (void)arg;
+    (void)uvhttp_server_read_stats(uvhttp_request_server(req), &now);
+    (void)snprintf(text, sizeof text,
+                   "{\"handshakes\":%llu,\"resumed\":%llu,\"failures\":%llu,\"expires\":%lld,\"active\":%zu,"
+                   "\"timeouts\":%llu,\"own_expires\":%lld}",
+                   (unsigned long long)now.tls_handshakes, (unsigned long long)now.tls_resumed,
+                   (unsigned long long)now.tls_failures, (long long)now.tls_expires, now.active_connections,
+                   (unsigned long long)now.timeouts, (long long)uvhttp_tls_expires(tls));
+    return uvhttp_response_send_json(res, 200, text);
+}
+
+/* A blocking route: loads read files. The answer is the message, or "ok". */
+static int reload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    char message[512] = "ok";
+    const char *path = uvhttp_request_query(req, "cert");
+    (void)arg;
+    int err;
+    if (path != NULL) {
+        const uvhttp_tls_certificate_t other = {.certificate_file = path};
+        uvhttp_tls_config_t next = config;
+        next.certificates = &other;
+        next.certificate_count = 1;
+        err = uvhttp_tls_replace(tls, &next, message, sizeof message);
+    } else {
+        err = uvhttp_tls_reload(tls, message, sizeof message);
+    }
+    return uvhttp_response_send_text(res, err == 0 ? 200 : 500, err == 0 ? "ok" : message);
+}
+
+static int add_routes(uvhttp_server_t *server, char *bytes)
+{
+    const uvhttp_route_t routes[] = {
+        {.method = "GET", .pattern = "/hello", .handler = hello},
+        {.method = "POST", .pattern = "/hello", .handler = hello},
+        {.method = "GET", .pattern = "/info", .handler = info},
+        {.method = "GET", .pattern = "/blocking", .handler = info, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.method = "GET", .pattern = "/big", .handler = big, .arg = bytes},
+        {.method = "GET", .pattern = "/stats", .handler = stats},
+        {.method = "GET", .pattern = "/reload", .handler = reload, .flags = UVHTTP_ROUTE_BLOCKING},
+    };
+    int err = 0;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes && err == 0; i++)
+        err = uvhttp_router_add(uvhttp_server_router(server), &routes[i]);
+    uvhttp_router_t *group = NULL;
+    if (err == 0)
+        err = uvhttp_router_group(uvhttp_server_router(server), "/private", &group);
+    if (err == 0)
+        err = uvhttp_router_use(group, uvhttp_require_client_certificate, NULL);
+    if (err == 0)
+        err = uvhttp_router_add(group, &(uvhttp_route_t){.method = "GET", .pattern = "/info", .handler = info});
+    return err;
+}
+
+/* ---- flags ---- */
+
+static int give_phrase(char *buffer, size_t size, const char *key_file, void *arg)
+{
+    (void)key_file;
+    return snprintf(buffer, size, "%s", (const char *)arg);
+}
+
+static bool is(const char *flag, const char *name, const char **value)
+{
+    size_t length = strlen(name);
+    *value = flag + length;
+    return strncmp(flag, name, length) == 0;
+}
+
+static bool read_certificate_flag(const char *flag)
+{
+    const char *value;
+    if (is(flag, "--cert=", &value)) {
+        certificates[config.certificate_count++].certificate_file = value;
+        return true;
+    }
+    if (config.certificate_count == 0)
+        return false;
+    uvhttp_tls_certificate_t *last = &certificates[config.certificate_count - 1];
+    if (is(flag, "--key=", &value))
+        last->key_file = value;
+    else if (is(flag, "--pass=", &value))
+        last->passphrase_file = value;
+    else if (is(flag, "--ocsp=", &value))
+        last->ocsp_file = value;
+    else if (is(flag, "--auth=", &value))
+        last->client_auth = (uvhttp_tls_client_auth_t)atoi(value);
+    else if (is(flag, "--phrase=", &value)) {
+        last->passphrase = give_phrase;
+        last->passphrase_arg = (void *)(uintptr_t)value;
+    } else
+        return false;
+    return true;
+}
+
+static bool read_flag(const char *flag, uvhttp_config_t *limits)
+{
+    const char *value;
+    if (read_certificate_flag(flag))
+        return true;
+    if (is(flag, "--ca=", &value))
+        config.client_ca_file = value;
+    else if (is(flag, "--crl=", &value))
+        config.client_crl_file = value;
+    else if (is(flag, "--client-auth=", &value))
+        config.client_auth = (uvhttp_tls_client_auth_t)atoi(value);
+    else if (is(flag, "--profile=", &value))
+        config.profile = (uvhttp_tls_profile_t)atoi(value);
+    else if (is(flag, "--min=", &value))
+        config.min_version = (uvhttp_tls_version_t)atoi(value);
+    else if (is(flag, "--max=", &value))
+        config.max_version = (uvhttp_tls_version_t)atoi(value);
+    else if (is(flag, "--ciphers=", &value))
+        config.ciphers = value;
+    else if (is(flag, "--suites=", &value))
+        config.cipher_suites = value;
+    else if (is(flag, "--groups=", &value))
+        config.groups = value;
+    else if (is(flag, "--no-tickets", &value))
+        config.no_tickets = true;
+    else if (is(flag, "--lifetime=", &value))
+        config.session_lifetime = (size_t)atoll(value);
+    else if (is(flag, "--ticket-key=", &value))
+        ticket_keys[config.ticket_key_file_count++] = value;
+    else if (is(flag, "--key-log=", &value))
+        config.key_log_file = value;
+    else if (is(flag, "--watch", &value))
+        config.watch = true;
+    else if (is(flag, "--workers=", &value))
+        limits->workers = (size_t)atoll(value);
+    else if (is(flag, "--handshake-timeout=", &value))
+        limits->handshake_timeout = (size_t)atoll(value);
+    else if (is(flag, "--max-connections=", &value))
+        limits->max_connections = (size_t)atoll(value);
+    else
+        return false;
+    return true;
+}
+
+/* ---- start and end ---- */
+
+static void log_line(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    (void)arg;
+    (void)fprintf(stderr, "%s: %s\n", names[level], message);
+}
+
+static int listen_on_both(uvhttp_server_t *server, int *plain)
+{
+    char message[512] = "";
+    int err = uvhttp_tls_new(&tls, &config, message, sizeof message);
+    if (err != 0) {
+        (void)fprintf(stderr, "tls_server: %s: %s\n", uvhttp_error_name(err), message);
+        return err;
+    }
+    err = uvhttp_server_listen(server, "127.0.0.1", 0);
+    *plain = uvhttp_server_port(server);
+    return err == 0 ? uvhttp_server_listen_tls(server, "127.0.0.1", *plain + 1, tls) : err;
+}
+
+/* The port after the plain one may be in use: then another pair is tried. */
+static uvhttp_server_t *start(const uvhttp_config_t *limits, char *bytes, int *plain)
+{
+    for (int tries = 0; tries < 50; tries++) {
+        uvhttp_server_t *server = uvhttp_server_new_with(NULL, limits);
+        int err = add_routes(server, bytes);
+        if (err == 0)
+            err = listen_on_both(server, plain);
+        if (err == 0 && uvhttp_server_stop_on_signals(server) == 0)
+            return server;
+        uvhttp_server_free(server);
+        uvhttp_tls_free(tls);
+        tls = NULL;
+        if (err != UV_EADDRINUSE)
+            return NULL;
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    uvhttp_config_t *limits = uvhttp_config_new();
+    char *bytes = calloc(1, BIG);
+    int plain;
+    if (limits == NULL || bytes == NULL)
+        return EXIT_NOT_STARTED;
+    limits->allocator = config.allocator = &allocator;
+    limits->log = config.log = log_line;
+    for (int i = 1; i < argc; i++) {
+        if (!read_flag(argv[i], limits)) {
+            (void)fprintf(stderr, "tls_server: unknown flag %s\n", argv[i]);
+            return EXIT_NOT_STARTED;
+        }
+    }
+    uvhttp_server_t *server = start(limits, bytes, &plain);
+    uvhttp_config_free(limits);
+    if (server == NULL)
+        return EXIT_NOT_STARTED;
+    (void)printf("listening on 127.0.0.1:%d and 127.0.0.1:%d\n", plain, plain + 1);
+    (void)fflush(stdout);
+    (void)uvhttp_server_run(server);
+    uvhttp_server_free(server);
+    uvhttp_tls_free(tls);
+    free(bytes);
+    if (atomic_load(&live) == 0)
+        return 0;
+    (void)fprintf(stderr, "tls_server: %ld blocks are left\n", atomic_load(&live));
+    return EXIT_LEFT;
+}
