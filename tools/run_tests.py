@@ -32,7 +32,7 @@ TSAN_TESTS = {
     "unit": ["access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache", "static_files",
              "thread_pool", "token_buckets"],
     "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
-    "wire": ["blocking", "streams", "uploads", "workers"],
+    "wire": ["blocking", "streams", "tls", "uploads", "workers"],
 }
 # What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build (kind `wire-tls`).
 TLS_TESTS = ["asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence", "http1_pieces",
@@ -219,7 +219,7 @@ def main():
     parser.add_argument("--tsan-targets", action="store_true", help="only print what has to be built for the preset tsan")
     options = parser.parse_args()
     if options.tsan_targets:
-        print("wire_server workers_server", *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
+        print("wire_server workers_server tls_server", *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
         return
     for kind in options.kinds:
         if kind not in KINDS:

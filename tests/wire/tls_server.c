@@ -57,13 +57,14 @@ static int info(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (facts == NULL)
         return uvhttp_response_send_json(res, 200, "{\"scheme\":\"http\"}");
-    (void)snprintf(text, sizeof text,
-                   "{\"scheme\":\"%s\",\"version\":\"%s\",\"cipher\":\"%s\",\"server_name\":\"%s\",\"protocol\":\"%s\","
-                   "\"resumed\":%s,\"subject\":\"%s\",\"issuer\":\"%s\",\"fingerprint\":\"%s\",\"names\":\"%s\","
-                   "\"expires\":%lld}",
-                   uvhttp_request_scheme(req), facts->version, facts->cipher, facts->server_name, facts->protocol,
-                   facts->resumed ? "true" : "false", facts->client_subject, facts->client_issuer,
-                   facts->client_fingerprint, facts->client_names, (long long)facts->client_expires);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"scheme\":\"%s\",\"version\":\"%s\",\"cipher\":\"%s\",\"server_name\":\"%s\",\"protocol\":\"%s\","
+        "\"resumed\":%s,\"subject\":\"%s\",\"issuer\":\"%s\",\"fingerprint\":\"%s\",\"names\":\"%s\","
+        "\"expires\":%lld}",
+        uvhttp_request_scheme(req), facts->version, facts->cipher, facts->server_name, facts->protocol,
+        facts->resumed ? "true" : "false", facts->client_subject, facts->client_issuer,
+        facts->client_fingerprint, facts->client_names, (long long)facts->client_expires);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -114,27 +115,36 @@ static int reload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, err == 0 ? 200 : 500, err == 0 ? "ok" : message);
 }
 
+static int add_blocking(uvhttp_server_t *server, const char *pattern, uvhttp_handler_cb handler)
+{
+    const uvhttp_route_t route = {
+        .method = "GET", .pattern = pattern, .handler = handler, .flags = UVHTTP_ROUTE_BLOCKING};
+    return uvhttp_router_add(uvhttp_server_router(server), &route);
+}
+
 static int add_routes(uvhttp_server_t *server, char *bytes)
 {
-    const uvhttp_route_t routes[] = {
-        {.method = "GET", .pattern = "/hello", .handler = hello},
-        {.method = "POST", .pattern = "/hello", .handler = hello},
-        {.method = "GET", .pattern = "/info", .handler = info},
-        {.method = "GET", .pattern = "/blocking", .handler = info, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.method = "GET", .pattern = "/big", .handler = big, .arg = bytes},
-        {.method = "GET", .pattern = "/stats", .handler = stats},
-        {.method = "GET", .pattern = "/reload", .handler = reload, .flags = UVHTTP_ROUTE_BLOCKING},
-    };
-    int err = 0;
-    for (size_t i = 0; i < sizeof routes / sizeof *routes && err == 0; i++)
-        err = uvhttp_router_add(uvhttp_server_router(server), &routes[i]);
+    int err = uvhttp_server_route(server, "GET", "/hello", hello, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "POST", "/hello", hello, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/info", info, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/big", big, bytes);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/stats", stats, NULL);
+    if (err == 0)
+        err = add_blocking(server, "/blocking", info);
+    if (err == 0)
+        err = add_blocking(server, "/reload", reload);
     uvhttp_router_t *group = NULL;
     if (err == 0)
         err = uvhttp_router_group(uvhttp_server_router(server), "/private", &group);
     if (err == 0)
         err = uvhttp_router_use(group, uvhttp_require_client_certificate, NULL);
     if (err == 0)
-        err = uvhttp_router_add(group, &(uvhttp_route_t){.method = "GET", .pattern = "/info", .handler = info});
+        err =
+            uvhttp_router_add(group, &(uvhttp_route_t){.method = "GET", .pattern = "/info", .handler = info});
     return err;
 }
 
@@ -151,6 +161,11 @@ static bool is(const char *flag, const char *name, const char **value)
     size_t length = strlen(name);
     *value = flag + length;
     return strncmp(flag, name, length) == 0;
+}
+
+static unsigned long number_of(const char *text)
+{
+    return strtoul(text, NULL, 10);
 }
 
 static bool read_certificate_flag(const char *flag)
@@ -170,7 +185,7 @@ static bool read_certificate_flag(const char *flag)
     else if (is(flag, "--ocsp=", &value))
         last->ocsp_file = value;
     else if (is(flag, "--auth=", &value))
-        last->client_auth = (uvhttp_tls_client_auth_t)atoi(value);
+        last->client_auth = (uvhttp_tls_client_auth_t)number_of(value);
     else if (is(flag, "--phrase=", &value)) {
         last->passphrase = give_phrase;
         last->passphrase_arg = (void *)(uintptr_t)value;
@@ -189,13 +204,13 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
     else if (is(flag, "--crl=", &value))
         config.client_crl_file = value;
     else if (is(flag, "--client-auth=", &value))
-        config.client_auth = (uvhttp_tls_client_auth_t)atoi(value);
+        config.client_auth = (uvhttp_tls_client_auth_t)number_of(value);
     else if (is(flag, "--profile=", &value))
-        config.profile = (uvhttp_tls_profile_t)atoi(value);
+        config.profile = (uvhttp_tls_profile_t)number_of(value);
     else if (is(flag, "--min=", &value))
-        config.min_version = (uvhttp_tls_version_t)atoi(value);
+        config.min_version = (uvhttp_tls_version_t)number_of(value);
     else if (is(flag, "--max=", &value))
-        config.max_version = (uvhttp_tls_version_t)atoi(value);
+        config.max_version = (uvhttp_tls_version_t)number_of(value);
     else if (is(flag, "--ciphers=", &value))
         config.ciphers = value;
     else if (is(flag, "--suites=", &value))
@@ -205,7 +220,7 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
     else if (is(flag, "--no-tickets", &value))
         config.no_tickets = true;
     else if (is(flag, "--lifetime=", &value))
-        config.session_lifetime = (size_t)atoll(value);
+        config.session_lifetime = (size_t)number_of(value);
     else if (is(flag, "--ticket-key=", &value))
         ticket_keys[config.ticket_key_file_count++] = value;
     else if (is(flag, "--key-log=", &value))
@@ -213,11 +228,11 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
     else if (is(flag, "--watch", &value))
         config.watch = true;
     else if (is(flag, "--workers=", &value))
-        limits->workers = (size_t)atoll(value);
+        limits->workers = (size_t)number_of(value);
     else if (is(flag, "--handshake-timeout=", &value))
-        limits->handshake_timeout = (size_t)atoll(value);
+        limits->handshake_timeout = (size_t)number_of(value);
     else if (is(flag, "--max-connections=", &value))
-        limits->max_connections = (size_t)atoll(value);
+        limits->max_connections = (size_t)number_of(value);
     else
         return false;
     return true;
