@@ -14,7 +14,7 @@
  *     }
  *
  * Where to read on: server.hpp (life of a server, configuration), router.hpp (routes, groups, middleware), request.hpp, response.hpp, stream.hpp
- * (upgrades), uploads.hpp (bodies that go to files), middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed cookies),
+ * (upgrades), tls.hpp, uploads.hpp (bodies that go to files), middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed cookies),
  * event_hub.hpp (one event for many browsers), websocket.hpp and topics.hpp (messages both ways, and for all who have subscribed), result.hpp (errors), parser.hpp (the parser alone). What a call does in detail stands in the C header of the same
  * name; docs/cpp.md is a tour.
  *
@@ -33,6 +33,7 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/server.hpp>
 #include <uvhttp/stream.hpp>
+#include <uvhttp/tls.hpp>
 #include <uvhttp/topics.hpp>
 #include <uvhttp/uploads.hpp>
 #include <uvhttp/websocket.hpp>

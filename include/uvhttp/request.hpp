@@ -22,6 +22,7 @@
 #include <uvhttp/request.h>
 #include <uvhttp/request_id.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/tls.h>
 #include <uvhttp/uploads.hpp>
 
 namespace uvhttp
@@ -286,6 +287,8 @@ public:
     std::string_view peerAddress() const noexcept { return uvhttp_request_peer_address(request_); }
     std::string_view scheme() const noexcept { return uvhttp_request_scheme(request_); }
     std::string_view host() const noexcept { return uvhttp_request_host(request_); }
+    /* What the TLS handshake has agreed on (tls.h); nullptr for a request in plain text. */
+    const uvhttp_tls_info_t *tls() const noexcept { return uvhttp_request_tls(request_); }
     bool offersUpgrade(const Text &protocol) const noexcept
     {
         return protocol.error() == 0 && uvhttp_request_offers_upgrade(request_, protocol.c_str());

@@ -25,6 +25,7 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/server.h>
 #include <uvhttp/static.h>
+#include <uvhttp/tls.hpp>
 
 namespace uvhttp
 {
@@ -228,6 +229,16 @@ public:
             setup_->note(uvhttp_server_listen(native(), address.c_str(), port), where);
         return *this;
     }
+    /* The same with TLS (tls.hpp). */
+    Server &listenTls(const Text &address, int port, const Tls &tls) noexcept
+    {
+        char where[96];
+        std::snprintf(where, sizeof where, "%s port %d", address.c_str() == nullptr ? "" : address.c_str(),
+                      port);
+        if (!setup_->error() && setup_->note(address.error(), "listen") && takes(tls))
+            setup_->note(uvhttp_server_listen_tls(native(), address.c_str(), port, tls.native()), where);
+        return *this;
+    }
     /* On a unix socket: the permissions of its file, 0: what the umask leaves (embedding.h). */
     Server &listenUnix(const Text &path, unsigned mode = 0) noexcept
     {
@@ -240,6 +251,13 @@ public:
     {
         if (!setup_->error())
             setup_->note(uvhttp_server_listen_fd(native(), descriptor), "descriptor");
+        return *this;
+    }
+    /* The same with TLS. */
+    Server &listenFdTls(int descriptor, const Tls &tls) noexcept
+    {
+        if (!setup_->error() && takes(tls))
+            setup_->note(uvhttp_server_listen_fd_tls(native(), descriptor, tls.native()), "descriptor");
         return *this;
     }
     /* On those the process was started with, by systemd for instance: how many there are. */
@@ -334,6 +352,10 @@ public:
     }
 
 private:
+    bool takes(const Tls &tls) noexcept
+    {
+        return setup_->note(tls.error().code(), tls.message()[0] != '\0' ? tls.message() : "tls");
+    }
     friend class detail::Routes<Server>;
 
     detail::Setup &setup() noexcept { return *setup_; }

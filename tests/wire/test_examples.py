@@ -353,6 +353,19 @@ def test_metrics(start, tmp_path):
                                                                                    "GET /metrics HTTP/1.1"]
 
 
+def test_https(start, program_of, tmp_path):
+    """The commands of its comment, which go over two lines each."""
+    text = EXAMPLES["https"].read_text().split("*/")[0].replace("\\\n *", "")
+    make, = re.findall(r"^ \*     (openssl .*)$", text, re.M)
+    assert subprocess.run(make, shell=True, cwd=tmp_path, capture_output=True).returncode == 0
+    program = start("https", tmp_path / "certificate.pem", tmp_path / "key.pem", "0")
+    line, = curl_lines("https")
+    assert curl(line.replace(":8443/", f":{program.port}/"), program.port, tmp_path).stdout == "Hello over TLSv1.3\n"
+    broken = Program(program_of("https"), "none.pem", "none.pem", "0", wait=False)
+    assert broken.wait() == 1 and "certificate_file 'none.pem' cannot be opened" in broken.log()
+    assert Program(program_of("https"), wait=False).wait() == 2
+
+
 def test_metrics_says_when_its_log_cannot_be_opened(program_of, tmp_path):
     program = Program(program_of("metrics"), "0", str(tmp_path / "none" / "log"), wait=False)
     assert program.wait() == 1

@@ -1,0 +1,153 @@
+/* TLS as an object: certificates, keys and options (tls.h, which explains them; docs/https.md is a tour).
+ *
+ *     const uvhttp::TlsCertificate certificates[] = {{.certificateFile = "site.pem", .keyFile = "site.key"}};
+ *     uvhttp::Tls tls({.certificates = certificates});
+ *     uvhttp::Server server;
+ *     server.listenTls("0.0.0.0", 443, tls);
+ *
+ * Texts and lists of options are read while the object is made. An object that could not be made says
+ * so itself (error(), and message(), which names what is wrong), and to the server that listens with
+ * it. It may go before the server, which keeps what it needs. */
+#ifndef UVHTTP_TLS_HPP
+#define UVHTTP_TLS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string_view>
+
+#include <uvhttp/callback.hpp>
+#include <uvhttp/middleware.hpp>
+#include <uvhttp/tls.h>
+
+namespace uvhttp
+{
+
+using TlsInfo = uvhttp_tls_info_t;
+
+/* A certificate with its key; texts end with a NUL. */
+struct TlsCertificate {
+    const char *certificateFile = nullptr;
+    const char *keyFile = nullptr;
+    const char *certificate = nullptr;
+    const char *key = nullptr;
+    const char *passphraseFile = nullptr;
+    uvhttp_tls_passphrase_cb passphrase = nullptr;
+    void *passphraseArg = nullptr;
+    const char *ocspFile = nullptr;
+    uvhttp_tls_client_auth_t clientAuth = UVHTTP_TLS_CLIENT_AUTH_OFF;
+
+    uvhttp_tls_certificate_t native() const noexcept
+    {
+        uvhttp_tls_certificate_t raw = {};
+        raw.certificate_file = certificateFile;
+        raw.key_file = keyFile;
+        raw.certificate = certificate;
+        raw.key = key;
+        raw.passphrase_file = passphraseFile;
+        raw.passphrase = passphrase;
+        raw.passphrase_arg = passphraseArg;
+        raw.ocsp_file = ocspFile;
+        raw.client_auth = clientAuth;
+        return raw;
+    }
+};
+
+/* What is left out has its default. */
+struct TlsOptions {
+    std::span<const TlsCertificate> certificates = {}; /* at least one */
+    uvhttp_tls_profile_t profile = UVHTTP_TLS_INTERMEDIATE;
+    uvhttp_tls_version_t minVersion = UVHTTP_TLS_VERSION_DEFAULT;
+    uvhttp_tls_version_t maxVersion = UVHTTP_TLS_VERSION_DEFAULT;
+    std::string_view ciphers = {};
+    std::string_view cipherSuites = {};
+    std::string_view groups = {};
+    bool noTickets = false;
+    std::size_t sessionLifetime = 0; /* seconds */
+    std::span<const char *const> ticketKeyFiles = {};
+    uvhttp_tls_client_auth_t clientAuth = UVHTTP_TLS_CLIENT_AUTH_OFF;
+    std::string_view clientCaFile = {};
+    std::string_view clientCrlFile = {};
+    std::string_view keyLogFile = {};
+    bool watch = false;
+    uvhttp_log_cb log = nullptr; /* on the watching thread; uvhttp_log_to_stderr is one */
+    void *logArg = nullptr;
+
+    /* Calls `call` with the options as C has them. */
+    template <class Call> int with(Call call) const noexcept
+    {
+        const detail::Option list(ciphers), suites(cipherSuites), curves(groups);
+        const detail::Option authorities(clientCaFile), revoked(clientCrlFile), keys(keyLogFile);
+        const int unfit = detail::errorOf(list, suites, curves, authorities, revoked, keys);
+        if (unfit != 0)
+            return unfit;
+        const std::unique_ptr<uvhttp_tls_certificate_t[]> pairs(
+            new (std::nothrow) uvhttp_tls_certificate_t[certificates.size() + 1]);
+        if (pairs == nullptr)
+            return UVHTTP_ENOMEM;
+        for (std::size_t i = 0; i < certificates.size(); i++)
+            pairs[i] = certificates[i].native();
+        uvhttp_tls_config_t raw = {};
+        raw.certificates = pairs.get();
+        raw.certificate_count = certificates.size();
+        raw.profile = profile;
+        raw.min_version = minVersion;
+        raw.max_version = maxVersion;
+        raw.ciphers = list.c_str();
+        raw.cipher_suites = suites.c_str();
+        raw.groups = curves.c_str();
+        raw.no_tickets = noTickets;
+        raw.session_lifetime = sessionLifetime;
+        raw.ticket_key_files = detail::dataOf(ticketKeyFiles);
+        raw.ticket_key_file_count = ticketKeyFiles.size();
+        raw.client_auth = clientAuth;
+        raw.client_ca_file = authorities.c_str();
+        raw.client_crl_file = revoked.c_str();
+        raw.key_log_file = keys.c_str();
+        raw.watch = watch;
+        raw.log = log;
+        raw.log_arg = logArg;
+        return call(raw);
+    }
+};
+
+class Tls : public detail::Made<uvhttp_tls_t, uvhttp_tls_free>
+{
+public:
+    explicit Tls(const TlsOptions &options) noexcept
+    {
+        const Result unfit = options.with([this](const uvhttp_tls_config_t &raw) {
+            make(uvhttp_tls_new, raw);
+            return 0;
+        });
+        if (unfit)
+            fine(unfit);
+    }
+    /* For connections from now on; after an error nothing has changed. Any thread. `message` may be
+     * NULL. */
+    Result replace(const TlsOptions &options, char *message = nullptr, std::size_t size = 0) noexcept
+    {
+        return options.with([&](const uvhttp_tls_config_t &raw) {
+            return uvhttp_tls_replace(native(), &raw, message, size);
+        });
+    }
+    /* The same with all files read again. */
+    Result reload(char *message = nullptr, std::size_t size = 0) noexcept
+    {
+        return uvhttp_tls_reload(native(), message, size);
+    }
+    /* Seconds since 1970 at which the first certificate expires. */
+    std::int64_t expires() const noexcept { return uvhttp_tls_expires(native()); }
+};
+
+/* A middleware: 403 for a client without a certificate. */
+inline Native requireClientCertificate() noexcept
+{
+    return {uvhttp_require_client_certificate, nullptr};
+}
+
+} // namespace uvhttp
+
+#endif
