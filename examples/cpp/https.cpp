@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     }
     const int port = argc > 3 ? static_cast<int>(std::strtol(argv[3], nullptr, 10)) : 8443;
     const uvhttp::TlsCertificate certificates[] = {
-        {.certificate_file = argv[1], .key_file = argv[2]}
+        {.certificateFile = argv[1], .keyFile = argv[2]}
     };
     const uvhttp::Tls tls({
         .certificates = certificates,
