@@ -53,14 +53,32 @@ static bool parse_bracketed(const char *text, size_t length, struct uvh_address 
     return end[1] == ':' && parse_port(end + 2, rest - 1, &address->port);
 }
 
+/* How many bytes of `text` are a scheme with its "://". */
+static size_t parse_scheme(const char *text, size_t length, struct uvh_address *address)
+{
+    static const char *const schemes[] = {[UVH_SCHEME_HTTP] = "http://", [UVH_SCHEME_HTTPS] = "https://"};
+    address->scheme = UVH_SCHEME_NONE;
+    for (unsigned i = UVH_SCHEME_HTTP; i <= UVH_SCHEME_HTTPS; i++) {
+        size_t own = strlen(schemes[i]);
+        if (length < own || strncasecmp(text, schemes[i], own) != 0)
+            continue;
+        address->scheme = (enum uvh_scheme)i;
+        return own;
+    }
+    return 0;
+}
+
 bool uvh_address_parse(const char *text, size_t length, struct uvh_address *address)
 {
+    size_t scheme_length = parse_scheme(text, length, address);
     address->port = UVH_ADDRESS_NO_PORT;
+    text += scheme_length;
+    length -= scheme_length;
     if (length == 0)
         return false;
     if (length > strlen(UVH_ADDRESS_UNIX) && memcmp(text, UVH_ADDRESS_UNIX, strlen(UVH_ADDRESS_UNIX)) == 0) {
         address->port = UVH_ADDRESS_NEVER;
-        return set_host(address, text, length);
+        return scheme_length == 0 && set_host(address, text, length);
     }
     if (text[0] == '[')
         return parse_bracketed(text, length, address);

@@ -1,4 +1,5 @@
 /* Addresses to listen on, as people write them: "127.0.0.1:8080", "[::1]:8080", ":8080", "localhost", "unix:/run/site.sock".
+ * "http://" or "https://" may stand before all but the last.
  *
  * A parsed address is numeric, so nothing is ever looked up. Called by the options. */
 #ifndef UVH_APP_ADDRESS_H
@@ -12,9 +13,16 @@
 #define UVH_ADDRESS_NO_PORT   (-1)
 #define UVH_ADDRESS_NEVER     (-2)
 
+enum uvh_scheme {
+    UVH_SCHEME_NONE, /* TLS where there is a certificate */
+    UVH_SCHEME_HTTP,
+    UVH_SCHEME_HTTPS
+};
+
 struct uvh_address {
     char host[UVH_ADDRESS_HOST_SIZE]; /* numeric, without brackets; or "unix:" and a path */
     int port;                         /* UVH_ADDRESS_NO_PORT: none was given; _NEVER: there is none */
+    enum uvh_scheme scheme;           /* as given; of a unix socket always NONE */
 };
 
 /* Takes `length` bytes of `text` apart. False when they are no address. */

@@ -11,6 +11,11 @@
  *
  *     uvhttp: metrics at http://127.0.0.1:9100/metrics
  *
+ * for addresses that redirect to https, and for a self-signed certificate:
+ *
+ *     uvhttp: redirecting http://127.0.0.1:8080/ to https
+ *     uvhttp: self-signed certificate /home/ann/.local/state/uvhttp/self-signed.pem, SHA-256 3A:5F:...
+ *
  * Called by serve.c and run.c. */
 #include "banner.h"
 
@@ -52,20 +57,22 @@ static void add_text(struct url_list *list, const char *text, bool local)
     snprintf(url->text, sizeof(url->text), "%s", text);
 }
 
-static void add_url(struct url_list *list, const char *host, int port, bool local)
+/* `like` has the port and the scheme. */
+static void add_url(struct url_list *list, const char *host, const struct uvh_address *like, bool local)
 {
     char text[URL_SIZE];
     const char *open = uvh_address_is_ipv6(host) ? "[" : "";
     const char *close = uvh_address_is_ipv6(host) ? "]" : "";
-    if (port == 80)
-        snprintf(text, sizeof(text), "http://%s%s%s/", open, host, close);
+    const char *scheme = like->scheme == UVH_SCHEME_HTTPS ? "https" : "http";
+    if (like->port == (like->scheme == UVH_SCHEME_HTTPS ? 443 : 80))
+        snprintf(text, sizeof(text), "%s://%s%s%s/", scheme, open, host, close);
     else
-        snprintf(text, sizeof(text), "http://%s%s%s:%d/", open, host, close, port);
+        snprintf(text, sizeof(text), "%s://%s%s%s:%d/", scheme, open, host, close, like->port);
     add_text(list, text, local);
 }
 
 /* The addresses of one family that others can reach this machine under. */
-static void add_network_urls(struct url_list *list, int family, int port)
+static void add_network_urls(struct url_list *list, int family, const struct uvh_address *like)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) != 0)
@@ -80,7 +87,7 @@ static void add_network_urls(struct url_list *list, int family, int port)
             continue;
         /* A link-local address works with a zone only, and browsers take none. */
         if (strchr(host, '%') == NULL)
-            add_url(list, host, port, false);
+            add_url(list, host, like, false);
     }
     freeifaddrs(all);
 }
@@ -95,11 +102,11 @@ static void collect_urls(struct url_list *list, const struct uvh_address *addres
         }
         bool ipv6 = uvh_address_is_ipv6(host);
         if (!uvh_address_is_any(host)) {
-            add_url(list, host, addresses[i].port, uvh_address_is_loopback(host));
+            add_url(list, host, &addresses[i], uvh_address_is_loopback(host));
             continue;
         }
-        add_url(list, ipv6 ? "::1" : "127.0.0.1", addresses[i].port, true);
-        add_network_urls(list, ipv6 ? AF_INET6 : AF_INET, addresses[i].port);
+        add_url(list, ipv6 ? "::1" : "127.0.0.1", &addresses[i], true);
+        add_network_urls(list, ipv6 ? AF_INET6 : AF_INET, &addresses[i]);
     }
 }
 
@@ -120,7 +127,7 @@ static void write_metrics(const struct uvh_metrics *metrics, char url[METRICS_SI
     if (uvh_address_path(&metrics->listen) != NULL)
         add_text(&list, metrics->listen.host, true);
     else
-        add_url(&list, metrics->listen.host, metrics->listen.port, true);
+        add_url(&list, metrics->listen.host, &metrics->listen, true);
     const char *text = list.items[0].text;
     size_t length = strlen(text);
     if (length > 0 && text[length - 1] == '/') /* with which the path begins */
@@ -129,16 +136,21 @@ static void write_metrics(const struct uvh_metrics *metrics, char url[METRICS_SI
              uvh_address_path(&metrics->listen) != NULL ? " " : "", metrics->path);
 }
 
+static void print_urls(const struct url_list *urls)
+{
+    for (size_t i = 0; i < urls->count; i++) {
+        putchar(' ');
+        print_path(urls->items[i].text);
+    }
+}
+
 static void print_plain(const struct uvh_options *options, const struct url_list *urls, const char *what,
                         const char *on, const char *metrics)
 {
     fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
     print_path(what);
     fputs(" at", stdout);
-    for (size_t i = 0; i < urls->count; i++) {
-        putchar(' ');
-        print_path(urls->items[i].text);
-    }
+    print_urls(urls);
     putchar('\n');
     if (*on != '\0')
         printf("uvhttp: on: %s\n", on);
@@ -149,8 +161,35 @@ static void print_plain(const struct uvh_options *options, const struct url_list
     }
 }
 
+static void print_plain_tls(const struct url_list *redirects, const char *certificate, const char *fingerprint)
+{
+    if (redirects->count > 0) {
+        fputs("uvhttp: redirecting", stdout);
+        print_urls(redirects);
+        fputs(" to https\n", stdout);
+    }
+    if (*fingerprint != '\0') {
+        fputs("uvhttp: self-signed certificate ", stdout);
+        print_path(certificate);
+        printf(", SHA-256 %s\n", fingerprint);
+    }
+}
+
+static void print_terminal_tls(const struct url_list *redirects, const char *certificate,
+                               const char *fingerprint)
+{
+    for (size_t i = 0; i < redirects->count; i++)
+        printf("  Redirect %s\n", redirects->items[i].text);
+    if (*fingerprint != '\0') {
+        fputs("\n  Self-signed certificate ", stdout);
+        print_path(certificate);
+        printf("\n  SHA-256 %s\n", fingerprint);
+    }
+}
+
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what,
-                           const char *on, const char *metrics)
+                           const char *on, const char *metrics, const struct url_list *redirects,
+                           const struct uvh_self_signed *own)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
@@ -174,6 +213,7 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
         print_path(metrics);
         printf("%s\n", plain);
     }
+    print_terminal_tls(redirects, own->path, own->fingerprint);
 
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     putchar('\n');
@@ -188,20 +228,24 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
 }
 
 void uvh_banner_print(const struct uvh_options *options, const char *what,
-                      const struct uvh_address *addresses, size_t count, const struct uvh_metrics *metrics)
+                      const struct uvh_address *addresses, size_t count, const struct uvh_banner_more *more)
 {
     if (options->log_level < UVHTTP_LOG_INFO)
         return;
-    struct url_list urls = {.count = 0};
+    struct url_list urls = {.count = 0}, redirects = {.count = 0};
+    const struct uvh_self_signed *own = &more->tls->self_signed;
     char on[ON_SIZE] = "", url[METRICS_SIZE];
     bool terminal = isatty(STDOUT_FILENO);
     collect_urls(&urls, addresses, count);
-    write_metrics(metrics, url);
+    collect_urls(&redirects, more->redirect->listen, more->redirect->listen_count);
+    write_metrics(more->metrics, url);
     if (!options->from_file)
         uvh_switched_on_write(options, addresses, count, !terminal, on, sizeof(on));
-    if (terminal)
-        print_terminal(options, &urls, what, on, url);
-    else
+    if (terminal) {
+        print_terminal(options, &urls, what, on, url, &redirects, own);
+    } else {
         print_plain(options, &urls, what, on, url);
+        print_plain_tls(&redirects, own->path, own->fingerprint);
+    }
     fflush(stdout); /* whoever started the program may wait for it */
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config_site.h"
+#include "config_tls.h"
 
 static const char *limit_name(size_t index, const void *arg)
 {
@@ -63,8 +64,8 @@ static void refuse_address(struct uvh_config_reader *reader, const char *text, s
 {
     uvh_problems_add(reader->problems, mark,
                      "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                     "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH "
-                     "with a path of at most 107 bytes",
+                     "brackets or localhost, each with or without :PORT (0 to 65535) and a scheme "
+                     "(http:// or https://), and unix:PATH with a path of at most 107 bytes",
                      text);
 }
 
@@ -82,6 +83,7 @@ static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
     for (size_t i = 0; i < list.count; i++) {
         const char *text = list.items[i].text;
+        setup->listen_marks[i] = list.items[i].mark;
         if (!read_address(reader, text, &setup->listen[i]))
             refuse_address(reader, text, list.items[i].mark);
     }
@@ -177,6 +179,8 @@ static void read_metrics_listen(struct uvh_config_reader *reader, const struct u
     metrics->has_listen = true;
     if (!read_address(reader, text, &metrics->listen))
         refuse_address(reader, text, value->mark);
+    else if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
+        uvh_problems_add(reader->problems, value->mark, "'%s' cannot be: metrics have no TLS", text);
     else if (metrics->listen.port == UVH_ADDRESS_NO_PORT)
         uvh_problems_add(reader->problems, value->mark,
                          "'%s' has no port; metrics need one of their own, such as 127.0.0.1:9100", text);
@@ -207,7 +211,18 @@ static bool init_setup(struct uvh_setup *setup)
     if (!uvh_options_init(&defaults))
         return false;
     *setup = (struct uvh_setup){.config = defaults.config, .log_level = defaults.log_level};
+    setup->tls.redirect_http = setup->tls.hsts = UVH_OPTION_OFF;
     return true;
+}
+
+/* An address that says TLS needs a certificate. */
+static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < setup->listen_count && !setup->tls.wanted; i++) {
+        if (setup->listen[i].scheme == UVH_SCHEME_HTTPS)
+            uvh_problems_add(problems, setup->listen_marks[i],
+                             "an address with https:// needs a certificate, and there is no 'tls'");
+    }
 }
 
 bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size, const char *folder,
@@ -218,6 +233,7 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
         {"listen",     read_listen             },
         {"log",        read_log                },
         {"access_log", read_access_log         },
+        {"tls",        uvh_config_tls_read     },
         {"metrics",    read_metrics            },
         {"sites",      uvh_config_site_read_all},
         {NULL,         NULL                    }
@@ -233,6 +249,7 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
         .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .folder = folder};
     const struct uvh_yaml_node *root = file->yaml.root;
     uvh_config_read_map(&reader, root, "a configuration", keys, &file->setup);
+    check_schemes(&file->setup, problems);
     if (problems->count == 0 && file->setup.site_count == 0)
         uvh_problems_add(problems, root->mark, "there are no 'sites', so nothing would be served");
     return problems->count == 0;

@@ -81,17 +81,12 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
                              const struct uvh_option *option, uvhttp_static_config_t *files)
 {
     void *field = file_field(files, option);
-    const char *text = option->kind == UVH_OPTION_TEXT || option->kind == UVH_OPTION_SWITCH
-                           ? uvh_config_text(reader, value)
-                           : NULL;
     switch (option->kind) {
     case UVH_OPTION_TEXT:
-        *(const char **)field = text;
+        *(const char **)field = uvh_config_text(reader, value);
         break;
     case UVH_OPTION_SWITCH:
-        if (text != NULL && !uvh_options_switch(text, field))
-            uvh_problems_add(reader->problems, value->mark, "%s is '%s'; allowed are true and false",
-                             value->key->text, text);
+        uvh_config_read_switch(reader, value, field);
         break;
     case UVH_OPTION_SIZE:
         uvh_config_read_number(reader, value, "bytes", option->low, option->high, field);
@@ -103,6 +98,8 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     case UVH_OPTION_WORD:
         read_option_word(reader, value, option, field);
         break;
+    case UVH_OPTION_PORT:
+    case UVH_OPTION_TIME:
     case UVH_OPTION_LISTEN:
     case UVH_OPTION_LEVEL:
         break;
@@ -294,15 +291,6 @@ static void check_status(struct uvh_config_reader *reader, const struct route_re
         read->route->status = statuses[index];
 }
 
-static struct uvh_mark mark_of_key(const struct uvh_yaml_node *map, const char *key,
-                                   struct uvh_mark otherwise)
-{
-    for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next)
-        if (strcmp(value->key->text, key) == 0)
-            return value->mark;
-    return otherwise;
-}
-
 /* What is wrong with options whose values have a grammar of their own, each at its place. The check stops at the first, so that is left out for the next
  * turn; a message begins with the name of its option. */
 static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
@@ -315,7 +303,7 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
     while (uvhttp_static_check(&files, message, sizeof(message)) == UVHTTP_ECONFIG) {
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
-        uvh_problems_add(reader->problems, mark_of_key(node, key, route->root.mark), "%s", message);
+        uvh_problems_add(reader->problems, uvh_yaml_mark_of(node, key, route->root.mark), "%s", message);
         const struct uvh_option *option = file_option(key);
         if (option == NULL || !is_of_files(option))
             return;

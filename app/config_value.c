@@ -191,7 +191,9 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
     size_t read;
     const char *wrong = NULL;
     if (uvhttp_config_parse(text, unit, &read) != 0)
-        wrong = strcmp(unit, "bytes") == 0 ? "is not a size" : "is not a number";
+        wrong = strcmp(unit, "bytes") == 0     ? "is not a size"
+                : strcmp(unit, "seconds") == 0 ? "is not a time (such as 90, 90s or 2min)"
+                                               : "is not a number";
     else if (read < low || read > high)
         wrong = "is out of range";
     else
@@ -199,6 +201,23 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
     if (wrong != NULL)
         uvh_problems_add(reader->problems, value->mark, "%s: '%.*s' %s; allowed are %zu to %zu%s%s",
                          value->key->text, SHOWN, text, wrong, low, high, *unit == '\0' ? "" : " ", unit);
+}
+
+void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, bool *on)
+{
+    const char *text = uvh_config_text(reader, value);
+    if (text != NULL && !uvh_options_switch(text, on))
+        uvh_problems_add(reader->problems, value->mark, "%s is '%.*s'; allowed are true and false",
+                         value->key->text, SHOWN, text);
+}
+
+void uvh_config_read_number_or_off(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                   const char *unit, size_t low, size_t high, size_t *number)
+{
+    if (value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0)
+        *number = UVH_OPTION_OFF;
+    else
+        uvh_config_read_number(reader, value, unit, low, high, number);
 }
 
 int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

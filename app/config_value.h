@@ -52,6 +52,13 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
 void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             const char *unit, size_t low, size_t high, size_t *number);
 
+/* True or false, also as on and off, yes and no, 1 and 0. */
+void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, bool *on);
+
+/* The same for what has a number unless it is off: UVH_OPTION_OFF then. */
+void uvh_config_read_number_or_off(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                   const char *unit, size_t low, size_t high, size_t *number);
+
 /* One of some words; its index, or -1. */
 int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                          const char *const *words, size_t count);

@@ -87,6 +87,7 @@ void uvh_help_program(FILE *out)
             "  uvhttp run CONFIG       serve what a configuration file says\n"
             "  uvhttp check CONFIG     look whether a configuration file is right\n"
             "  uvhttp precompress DIR  compress its files once, for clients that take it\n"
+            "  uvhttp cert FILE        print what a certificate says\n"
             "  uvhttp help COMMAND     every option of a command\n"
             "  uvhttp --version        version and build\n"
             "\n"
@@ -94,6 +95,7 @@ void uvh_help_program(FILE *out)
             "  uvhttp serve                    this folder on port 8080\n"
             "  uvhttp serve -p 3000 ./site     another folder, another port\n"
             "  uvhttp serve -l localhost       for this machine only\n"
+            "  uvhttp serve --tls-self-signed  over HTTPS on port 8443\n"
             "  uvhttp serve --print-config     the same as a configuration to start from\n",
             uvhttp_version());
 }

@@ -2,21 +2,26 @@
  * serve.c and run.c. */
 #include "listen.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-static void print_error(const struct uvh_address *address, int err)
+void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err)
 {
     switch (-err) {
     case EADDRINUSE:
-        fprintf(stderr, "uvhttp: port %d is in use; choose another with --port\n", address->port);
+        fprintf(stderr, "uvhttp: port %d is in use; choose another with %s\n", address->port, option);
         break;
     case EACCES:
     case EPERM:
         fprintf(stderr,
-                "uvhttp: there is no permission to listen on port %d; choose one above 1023 with --port\n",
-                address->port);
+                "uvhttp: there is no permission to listen on port %d; choose one above 1023 with %s\n",
+                address->port, option);
         break;
     case EADDRNOTAVAIL:
         fprintf(stderr, "uvhttp: this machine has no address %s; choose another with --listen\n",
@@ -29,7 +34,25 @@ static void print_error(const struct uvh_address *address, int err)
     }
 }
 
-size_t uvh_listen_order(const struct uvh_options *options,
+int uvh_listen_check(const struct uvh_options *options, bool tls)
+{
+    for (size_t i = 0; i < options->listen_count && !tls; i++) {
+        if (options->listen[i].scheme != UVH_SCHEME_HTTPS)
+            continue;
+        fprintf(stderr, "uvhttp: --listen: an address with https:// needs a certificate; give one with %s\n",
+                options->from_file ? "'tls' in the configuration" : "--tls-cert, or --tls-self-signed");
+        return UVH_EXIT_USAGE;
+    }
+    return UVH_EXIT_OK;
+}
+
+/* Unix sockets are for programs of this machine, and have no TLS. */
+static bool has_tls(const struct uvh_address *address, bool tls)
+{
+    return tls && uvh_address_path(address) == NULL && address->scheme != UVH_SCHEME_HTTP;
+}
+
+size_t uvh_listen_order(const struct uvh_options *options, bool tls,
                         struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX])
 {
     static const struct uvh_address everywhere = {.host = "0.0.0.0", .port = UVH_ADDRESS_NO_PORT};
@@ -40,7 +63,8 @@ size_t uvh_listen_order(const struct uvh_options *options,
         for (size_t i = 0; i < given_count; i++) {
             struct uvh_address address = given[i];
             if (address.port == UVH_ADDRESS_NO_PORT)
-                address.port = (int)options->port;
+                address.port = has_tls(&address, tls) && !options->port_given ? UVH_OPTIONS_TLS_PORT
+                                                                              : (int)options->port;
             if ((address.port == 0) == (pass == 0))
                 addresses[count++] = address;
         }
@@ -48,27 +72,80 @@ size_t uvh_listen_order(const struct uvh_options *options,
     return count;
 }
 
-bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options,
+/* A free port for addresses without TLS beside others with it: the server tells that of its first listener
+ * alone. 0: there is none. */
+static int find_free_port(const char *host)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v4 = {.sin_family = AF_INET}};
+    socklen_t size = sizeof(address.v4);
+    int port = 0;
+    if (inet_pton(AF_INET, host, &address.v4.sin_addr) != 1) {
+        address.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+        size = sizeof(address.v6);
+        inet_pton(AF_INET6, host, &address.v6.sin6_addr);
+    }
+    int probe = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (probe >= 0 && bind(probe, &address.any, size) == 0 && getsockname(probe, &address.any, &size) == 0)
+        port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
+    if (probe >= 0)
+        close(probe);
+    return port;
+}
+
+/* The system would let two listeners of one process share a port, and clients would get the one or the
+ * other. */
+static bool check_shared(const struct uvh_address *addresses, size_t index)
+{
+    const struct uvh_address *address = &addresses[index];
+    for (size_t i = 0; i < index; i++) {
+        const struct uvh_address *other = &addresses[i];
+        if (uvh_address_path(other) != NULL || other->port != address->port || other->scheme == address->scheme ||
+            strcmp(other->host, address->host) != 0)
+            continue;
+        fprintf(stderr,
+                "uvhttp: %s port %d is to be http:// and https://; choose another port for one of them\n",
+                address->host, address->port);
+        return false;
+    }
+    return true;
+}
+
+bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
                     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count)
 {
-    int chosen = 0;
-    *count = uvh_listen_order(options, addresses);
+    int chosen[UVH_SCHEME_HTTPS + 1] = {0};
+    *count = uvh_listen_order(options, tls != NULL, addresses);
     for (size_t i = 0; i < *count; i++) {
         struct uvh_address *address = &addresses[i];
-        bool choose = address->port == 0;
-        if (choose)
-            address->port = chosen;
         const char *path = uvh_address_path(address);
-        int err = path != NULL ? uvhttp_server_listen_unix(server, path, 0)
-                               : uvhttp_server_listen(server, address->host, address->port);
+        address->scheme = has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
+        int *own = &chosen[address->scheme], other = chosen[UVH_SCHEME_HTTP + UVH_SCHEME_HTTPS - address->scheme];
+        bool choose = address->port == 0;
+        if (choose && *own == 0 && other != 0)
+            *own = find_free_port(address->host);
+        if (choose)
+            address->port = *own;
+        if (path == NULL && address->port != 0 && !check_shared(addresses, i))
+            return false;
+        int err = path != NULL                          ? uvhttp_server_listen_unix(server, path, 0)
+                  : address->scheme == UVH_SCHEME_HTTPS ? uvhttp_server_listen_tls(server, address->host,
+                                                                                   address->port, tls)
+                                                        : uvhttp_server_listen(server, address->host,
+                                                                               address->port);
         if (err != 0 && path != NULL) /* the log has said why */
             return false;
         if (err != 0) {
-            print_error(address, err);
+            uvh_listen_refuse(address, "--port", err);
             return false;
         }
+        if (choose && *own == 0)
+            *own = uvhttp_server_port(server);
         if (choose)
-            address->port = chosen = uvhttp_server_port(server);
+            address->port = *own;
     }
     return true;
 }

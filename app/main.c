@@ -6,6 +6,7 @@
 
 #include <uvhttp.h>
 
+#include "cert_command.h"
 #include "help.h"
 #include "options.h"
 #include "precompress.h"
@@ -54,6 +55,8 @@ static int run_help(int count, char **arguments)
         uvh_help_command(stdout, UVH_COMMAND_CHECK);
     else if (strcmp(arguments[0], "precompress") == 0)
         uvh_precompress_help(stdout);
+    else if (strcmp(arguments[0], "cert") == 0)
+        uvh_cert_help(stdout);
     else
         return unknown_command(arguments[0]);
     return UVH_EXIT_OK;
@@ -74,6 +77,8 @@ static int run(int argc, char **argv)
         return uvh_run(UVH_COMMAND_CHECK, argc - 2, argv + 2);
     if (strcmp(command, "precompress") == 0)
         return uvh_precompress_run(argc - 2, argv + 2);
+    if (strcmp(command, "cert") == 0)
+        return uvh_cert_run(argc - 2, argv + 2);
     if (strcmp(command, "help") == 0)
         return run_help(argc - 2, argv + 2);
     if (is_one_of(command, "--help", "-h"))

@@ -2,6 +2,9 @@
  * options.c, which fills struct uvh_options from it, and by help.c, which prints it. */
 #include "option_table.h"
 
+#include <ctype.h>
+#include <stdio.h>
+
 #include "options.h"
 
 #define KIB ((size_t)1024)
@@ -37,16 +40,61 @@
 /* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
 #define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
+/* A field of struct uvh_tls_options. */
+#define TLS(flag, what, field, smallest, largest, unit, text)                                 \
+    {                                                                                         \
+        .name = flag, .kind = UVH_OPTION_##what, .offset = FIELD(tls.field), .low = smallest, \
+        .high = largest, .value = unit, .help = text, .serve_only = true                      \
+    }
+
+/* The same for one of several words. */
+#define TLS_WORD(flag, field, list, unit, text)                                    \
+    {                                                                              \
+        .name = flag, .kind = UVH_OPTION_WORD, .offset = FIELD(tls.field),         \
+        .words = list, .value = unit, .help = text, .serve_only = true             \
+    }
+
+/* In the order of uvhttp_tls_profile_t, and of uvhttp_tls_client_auth_t. */
+static const char *const profile_words[] = {"intermediate", "modern", NULL};
+static const char *const client_auth_words[] = {"off", "optional", "required", NULL};
+
 /* In the order of uvhttp_static_symlinks_t. */
 static const char *const symlink_words[] = {"inside", "all", "none", "owner", NULL};
 
 const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
-    OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT", "port to listen on; 0 takes a free one"),
+    OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
+           "port to listen on, with TLS 8443 if none is given; 0 takes a free one"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times (default: every "
-           "IPv4 address "
-           "of the machine)"),
+           "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times; with TLS, "
+           "http://HOST[:PORT] is one without (default: every IPv4 address of the machine)"),
+
+    {.help = "TLS",                                                                      .serve_only = true},
+    TLS("tls-cert", LIST, certificates, 0, 0, "FILE",
+        "serve HTTPS with this certificate (PEM, with its intermediates after it); may be given several "
+        "times"),
+    TLS("tls-key", LIST, keys, 0, 0, "FILE",
+        "its private key (PEM), unless that is in the same file; the n-th key belongs to the n-th "
+        "certificate"),
+    TLS("tls-self-signed", SWITCH, self_signed, 0, 0, NULL,
+        "serve HTTPS with a certificate of our own, for localhost and the name of this machine"),
+    TLS("tls-passphrase-file", TEXT, passphrase_file, 0, 0, "FILE",
+        "file whose first line is the pass phrase of the keys"),
+    TLS_WORD("tls-profile", profile, profile_words, "PROFILE",
+             "intermediate (TLS 1.2 and 1.3) or modern (TLS 1.3 alone) (default: intermediate)"),
+    TLS_WORD("tls-client-auth", client_auth, client_auth_words, "WHEN",
+             "ask clients for a certificate: off, optional or required (default: off)"),
+    TLS("tls-client-ca", TEXT, client_ca, 0, 0, "FILE",
+        "authorities (PEM) that certificates of clients have to come from"),
+    TLS("tls-client-crl", TEXT, client_crl, 0, 0, "FILE",
+        "lists (PEM) of those that are revoked, one of each authority"),
+    TLS("tls-key-log", TEXT, key_log, 0, 0, "FILE",
+        "append the secrets of all sessions to this file, for Wireshark; whoever has it can read them"),
+    TLS("tls-watch", SWITCH, watch, 0, 0, NULL, "load certificates and keys again when their files change"),
+    TLS("redirect-http", PORT, redirect_http, 0, 65535, "PORT",
+        "listen there without TLS, too, and redirect every request to https"),
+    TLS("hsts", TIME, hsts, 0, 10 * 365 * 86400, "S",
+        "have browsers come by https alone for so long (Strict-Transport-Security), such as 365d"),
 
     {.help = "Files",                                                                    .serve_only = true},
     FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
@@ -190,3 +238,17 @@ const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_tab
 
 _Static_assert(sizeof(uvh_option_table) / sizeof(uvh_option_table[0]) <= UVH_OPTION_MAX,
                "options.c keeps a note for each row");
+
+void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE])
+{
+    snprintf(name, UVH_OPTIONS_VARIABLE_SIZE, "UVHTTP_%s", option->name);
+    for (char *c = name; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE])
+{
+    snprintf(key, UVH_OPTIONS_VARIABLE_SIZE, "%s", option->name);
+    for (char *c = key; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : *c;
+}

@@ -7,11 +7,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum uvh_option_kind {
     UVH_OPTION_SWITCH, /* bool: --name and --no-name */
     UVH_OPTION_NUMBER, /* size_t */
     UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
+    UVH_OPTION_PORT,   /* size_t: a port, or UVH_OPTION_OFF */
+    UVH_OPTION_TIME,   /* size_t: seconds, or UVH_OPTION_OFF; min, h and d may follow */
     UVH_OPTION_TEXT,   /* const char * */
     UVH_OPTION_LIST,   /* one more text of a struct uvh_option_list */
     UVH_OPTION_WORD,   /* an enum: the index of one of `words` */
@@ -31,7 +34,9 @@ struct uvh_option {
     bool serve_only;          /* `uvhttp run` takes it from its file, where it is a key of a route */
 };
 
-enum { UVH_OPTION_MAX = 100 }; /* rows, at most: options.c keeps a note for each */
+#define UVH_OPTION_OFF SIZE_MAX
+
+enum { UVH_OPTION_MAX = 128 }; /* rows, at most: options.c keeps a note for each */
 
 extern const struct uvh_option uvh_option_table[];
 extern const size_t uvh_option_count;

@@ -3,7 +3,6 @@
  * its variable whatever the order. Called by main.c and run.c. */
 #include "options.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,20 +21,6 @@ struct parser {
     struct source sources[UVH_OPTION_MAX];
     bool listen_by_flag; /* flags replace the addresses of the environment or the file, then add up */
 };
-
-void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE])
-{
-    snprintf(name, UVH_OPTIONS_VARIABLE_SIZE, "UVHTTP_%s", option->name);
-    for (char *c = name; *c != '\0'; c++)
-        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-}
-
-void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE])
-{
-    snprintf(key, UVH_OPTIONS_VARIABLE_SIZE, "%s", option->name);
-    for (char *c = key; *c != '\0'; c++)
-        *c = *c == '-' ? '_' : *c;
-}
 
 static void *field_of(struct uvh_options *options, const struct uvh_option *option)
 {
@@ -108,6 +93,25 @@ static int set_number(struct uvh_options *options, const struct uvh_option *opti
     return UVH_EXIT_OK;
 }
 
+/* A port or a time that is off unless it is given. */
+static int set_or_off(struct uvh_options *options, const struct uvh_option *option,
+                      const struct source *source)
+{
+    size_t *field = field_of(options, option);
+    bool time = option->kind == UVH_OPTION_TIME;
+    size_t number;
+    if (strcmp(source->text, "off") == 0) {
+        *field = UVH_OPTION_OFF;
+        return UVH_EXIT_OK;
+    }
+    if (uvhttp_config_parse(source->text, time ? "seconds" : "", &number) != 0)
+        return number_error(option, source, time ? "is not a time in seconds" : "is not a number");
+    if (number < option->low || number > option->high)
+        return number_error(option, source, "is out of range");
+    *field = number;
+    return UVH_EXIT_OK;
+}
+
 /* One address or several, separated by spaces or commas, as a variable needs them. */
 static int add_listen(struct uvh_options *options, const struct uvh_option *option,
                       const struct source *source)
@@ -123,7 +127,8 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
             print_origin(option, source->from_environment);
             fprintf(stderr,
                     "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                    "brackets or localhost, each with or without :PORT (0 to 65535), and unix:PATH\n",
+                    "brackets or localhost, each with or without :PORT (0 to 65535) and a scheme "
+                    "(http:// or https://), and unix:PATH\n",
                     (int)length, text);
             return UVH_EXIT_USAGE;
         }
@@ -217,7 +222,11 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     switch (option->kind) {
     case UVH_OPTION_NUMBER:
     case UVH_OPTION_SIZE:
+        parser->options->port_given |= option->offset == offsetof(struct uvh_options, port);
         return set_number(parser->options, option, source);
+    case UVH_OPTION_PORT:
+    case UVH_OPTION_TIME:
+        return set_or_off(parser->options, option, source);
     case UVH_OPTION_LISTEN:
         if (!parser->listen_by_flag)
             parser->options->listen_count = 0;
@@ -451,6 +460,7 @@ bool uvh_options_init(struct uvh_options *options)
     *options = (struct uvh_options){
         .port = 8080,
         .files = {.listing = true},
+        .tls = {.watch = true, .redirect_http = UVH_OPTION_OFF, .hsts = UVH_OPTION_OFF},
         .config = *defaults,
         .log_level = UVHTTP_LOG_INFO,
     };

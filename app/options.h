@@ -10,11 +10,25 @@
 
 #define UVH_OPTIONS_LISTEN_MAX 16
 #define UVH_OPTIONS_LIST_MAX   64
+#define UVH_OPTIONS_TLS_PORT   8443
 
 /* What an option that may be given several times was given. */
 struct uvh_option_list {
     const char *items[UVH_OPTIONS_LIST_MAX];
     size_t count;
+};
+
+/* What is said of TLS. */
+struct uvh_tls_options {
+    struct uvh_option_list certificates, keys;
+    bool self_signed;
+    const char *passphrase_file;           /* NULL: none */
+    unsigned profile, client_auth;         /* uvhttp_tls_profile_t, uvhttp_tls_client_auth_t */
+    const char *client_ca, *client_crl;    /* NULL: none */
+    const char *key_log;                   /* NULL: none */
+    bool watch;
+    size_t redirect_http; /* a port; UVH_OPTION_OFF: none */
+    size_t hsts;          /* seconds; UVH_OPTION_OFF: none */
 };
 
 /* Exit codes of the program. USAGE is for what was typed, or stands in a variable, and cannot be whatever the machine is like; a mistake in a
@@ -24,7 +38,8 @@ enum { UVH_EXIT_OK = 0, UVH_EXIT_FAILED = 1, UVH_EXIT_USAGE = 2 };
 struct uvh_options {
     const char
         *root;   /* the folder, or the configuration file of `run` and `check`, as given; NULL: none was */
-    size_t port; /* of addresses given without one */
+    size_t port;     /* of addresses given without one */
+    bool port_given; /* else those with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every IPv4 address */
     uvhttp_static_config_t files;                /* roots, `types` and `rules` unset */
@@ -33,7 +48,8 @@ struct uvh_options {
     struct uvh_option_list more_roots, aliases;  /* see serve_site.h */
     const char *auth;                            /* a file of users and hashes; NULL: nobody is asked */
     const char *prewarm;                         /* paths and patterns, separated by spaces; NULL: none */
-    uvhttp_config_t config;                      /* `log` unset */
+    struct uvh_tls_options tls;
+    uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;
     bool from_file; /* `root` is a configuration file */
     bool help;      /* --help was given; the rest is not complete */

@@ -114,7 +114,9 @@ static void print_address(const struct uvh_address *address, FILE *out)
         fputc('\n', out);
         return;
     }
-    fprintf(out, uvh_address_is_ipv6(address->host) ? "\"[%s]" : "\"%s", address->host);
+    static const char *const schemes[] = {"", "http://", "https://"};
+    fprintf(out, uvh_address_is_ipv6(address->host) ? "\"%s[%s]" : "\"%s%s", schemes[address->scheme],
+            address->host);
     if (address->port != UVH_ADDRESS_NO_PORT)
         fprintf(out, ":%d", address->port);
     fputs("\"\n", out);
@@ -143,6 +145,80 @@ static void print_metrics(const struct uvh_setup_metrics *metrics, FILE *out)
     print_key(out, 2, "path", metrics->path.text);
     fputs("  listen: ", out);
     print_address(&metrics->listen, out);
+}
+
+static void print_key_if(FILE *out, int indent, const char *key, const char *text)
+{
+    if (text != NULL)
+        print_key(out, indent, key, text);
+}
+
+static const char *const client_auth_words[] = {"off", "optional", "required"};
+
+static void print_certificates(const uvhttp_tls_config_t *config, FILE *out)
+{
+    if (config->certificate_count > 0)
+        fputs("  certificates:\n", out);
+    for (size_t i = 0; i < config->certificate_count; i++) {
+        const uvhttp_tls_certificate_t *one = &config->certificates[i];
+        fputs("    - certificate: ", out);
+        print_text(out, one->certificate_file);
+        fputc('\n', out);
+        print_key_if(out, 6, "key", one->key_file);
+        print_key_if(out, 6, "passphrase_file", one->passphrase_file);
+        print_key_if(out, 6, "ocsp", one->ocsp_file);
+        if (one->client_auth != UVHTTP_TLS_CLIENT_AUTH_OFF)
+            fprintf(out, "      client_auth: %s\n", client_auth_words[one->client_auth]);
+    }
+}
+
+static void print_versions(const uvhttp_tls_config_t *config, FILE *out)
+{
+    static const char *const versions[] = {[UVHTTP_TLS_1_2] = "1.2", [UVHTTP_TLS_1_3] = "1.3"};
+    fprintf(out, "  profile: %s\n", config->profile == UVHTTP_TLS_MODERN ? "modern" : "intermediate");
+    if (config->min_version != UVHTTP_TLS_VERSION_DEFAULT)
+        print_key(out, 2, "min_version", versions[config->min_version]);
+    if (config->max_version != UVHTTP_TLS_VERSION_DEFAULT)
+        print_key(out, 2, "max_version", versions[config->max_version]);
+    print_key_if(out, 2, "ciphers", config->ciphers);
+    print_key_if(out, 2, "cipher_suites", config->cipher_suites);
+    print_key_if(out, 2, "groups", config->groups);
+}
+
+static void print_sessions(const uvhttp_tls_config_t *config, FILE *out)
+{
+    fprintf(out, "  tickets: %s\n", config->no_tickets ? "false" : "true");
+    if (config->session_lifetime != 0)
+        fprintf(out, "  session_lifetime: %zu\n", config->session_lifetime);
+    if (config->ticket_key_file_count > 0)
+        fputs("  ticket_keys:\n", out);
+    for (size_t i = 0; i < config->ticket_key_file_count; i++) {
+        fputs("    - ", out);
+        print_text(out, config->ticket_key_files[i]);
+        fputc('\n', out);
+    }
+}
+
+static void print_tls(const struct uvh_setup_tls *tls, FILE *out)
+{
+    const uvhttp_tls_config_t *config = &tls->config;
+    if (!tls->wanted)
+        return;
+    fputs("tls:\n", out);
+    if (tls->self_signed)
+        fputs("  self_signed: true\n", out);
+    print_certificates(config, out);
+    print_versions(config, out);
+    print_sessions(config, out);
+    fprintf(out, "  client_auth: %s\n", client_auth_words[config->client_auth]);
+    print_key_if(out, 2, "client_ca", config->client_ca_file);
+    print_key_if(out, 2, "client_crl", config->client_crl_file);
+    print_key_if(out, 2, "key_log", config->key_log_file);
+    fprintf(out, "  watch: %s\n", config->watch ? "true" : "false");
+    if (tls->redirect_http != UVH_OPTION_OFF)
+        fprintf(out, "  redirect_http: %zu\n", tls->redirect_http);
+    if (tls->hsts != UVH_OPTION_OFF)
+        fprintf(out, "  hsts: %zu\n", tls->hsts);
 }
 
 static void print_number(FILE *out, const char *key, size_t number)
@@ -275,6 +351,7 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     static const char *const levels[] = {"error", "warning", "info", "debug"};
     print_limits(&setup->config, out);
     print_listen(setup, out);
+    print_tls(&setup->tls, out);
     fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);
     print_access_log(setup, out);
     print_metrics(&setup->metrics, out);

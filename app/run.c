@@ -22,6 +22,8 @@ struct run {
     struct uvh_problems problems;
     struct uvh_site_log log;
     struct uvh_metrics metrics;
+    struct uvh_redirect redirect;
+    struct uvh_tls tls;
     uvhttp_access_log_t *access_log;
     uvhttp_log_level_t access_log_level; /* of its own, since its thread reads it */
 };
@@ -46,7 +48,7 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     setup->log_level = options->log_level;
     setup->listen_count = options->listen_count;
     memcpy(setup->listen, options->listen, sizeof(setup->listen));
-    return code;
+    return code != UVH_EXIT_OK ? code : uvh_listen_check(options, setup->tls.wanted);
 }
 
 static void reopen(uv_signal_t *signal, int number)
@@ -75,22 +77,26 @@ static int open_access_log(struct run *run, uvhttp_server_t *server)
     return UVH_EXIT_OK;
 }
 
-static int listen_and_run(struct run *run, uvhttp_server_t *server)
+static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count;
-    if (!uvh_listen_all(server, &run->options, addresses, &count) || !uvh_metrics_listen(&run->metrics))
+    if (!uvh_listen_all(server, &run->options, run->tls.tls, addresses, &count) ||
+        !uvh_metrics_listen(&run->metrics) ||
+        !uvh_redirect_open(&run->redirect, &run->file.setup.tls, addresses, count, server, config))
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        uvh_banner_print(&run->options, run->options.root, addresses, count, &run->metrics);
+        uvh_banner_print(&run->options, run->options.root, addresses, count,
+                         &(struct uvh_banner_more){&run->metrics, &run->redirect, &run->tls});
+        uvh_tls_warn(&run->tls);
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : fail(err);
 }
 
 /* Runs until stopped; SIGHUP meanwhile opens the access log again, and ends nothing when there is none. */
-static int run_server(struct run *run, uvhttp_server_t *server)
+static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
     uv_loop_t *loop = uvhttp_server_loop(server);
     uv_signal_t hangup;
@@ -100,16 +106,17 @@ static int run_server(struct run *run, uvhttp_server_t *server)
     hangup.data = run->access_log;
     uv_unref((uv_handle_t *)&hangup);
     err = uv_signal_start(&hangup, reopen, SIGHUP);
-    int code = err == 0 ? listen_and_run(run, server) : fail(err);
+    int code = err == 0 ? listen_and_run(run, server, config) : fail(err);
     uv_close((uv_handle_t *)&hangup, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
     return code;
 }
 
 /* With a server that has been built. */
-static int act(struct run *run, uvhttp_server_t *server, bool test)
+static int act(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config, bool test)
 {
     if (test) {
+        uvh_tls_print(&run->tls, run->options.root, stdout);
         printf("%s: this configuration is right\n", run->options.root);
         return UVH_EXIT_OK;
     }
@@ -117,7 +124,19 @@ static int act(struct run *run, uvhttp_server_t *server, bool test)
     if (code != UVH_EXIT_OK)
         return code;
     uvh_listen_raise_descriptor_limit();
-    return run_server(run, server);
+    return run_server(run, server, config);
+}
+
+/* Sites and certificates, so that what is wrong with either is told at once. */
+static bool build(struct run *run, uvhttp_server_t *server, bool test)
+{
+    struct uvh_setup *setup = &run->file.setup;
+    bool loaded = uvh_tls_open(&run->tls, &setup->tls, test, run->options.log_level, &run->problems);
+    int err = uvh_tls_add_hsts(server, &setup->tls);
+    if (err != 0)
+        uvh_problems_add(&run->problems, (struct uvh_mark){0, 0}, "%s", uvhttp_strerror(err));
+    bool built = uvh_site_build(server, run->metrics.server, setup, &run->log, &run->problems);
+    return loaded && built && err == 0;
 }
 
 static int build_and_act(struct run *run, bool test)
@@ -133,15 +152,17 @@ static int build_and_act(struct run *run, bool test)
     int err = uvh_metrics_open(&run->metrics, &run->file.setup, server, &config);
     if (err != 0)
         code = fail(err);
-    else if (uvh_site_build(server, run->metrics.server, &run->file.setup, &run->log, &run->problems))
-        code = act(run, server, test);
+    else if (build(run, server, test))
+        code = act(run, server, &config, test);
     else
         uvh_problems_print(&run->problems, stderr);
     if (code != UVH_EXIT_OK)
         run->log.level =
             UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
+    uvh_redirect_close(&run->redirect, server);
     uvh_metrics_close(&run->metrics, server);
     uvhttp_server_free(server);
+    uvh_tls_close(&run->tls);
     uvhttp_access_log_close(run->access_log);
     return code;
 }
@@ -157,7 +178,7 @@ static int load_and_act(struct run *run, enum uvh_command command, int count, ch
     if (code != UVH_EXIT_OK)
         return code;
     if (run->options.print_config) {
-        setup->listen_count = uvh_listen_order(&run->options, setup->listen);
+        setup->listen_count = uvh_listen_order(&run->options, setup->tls.wanted, setup->listen);
         uvh_print_config(setup, stdout);
         return UVH_EXIT_OK;
     }

@@ -94,45 +94,60 @@ static int open_site(uvhttp_server_t *server, const struct uvh_setup_site *site)
     return code;
 }
 
+/* Listens and runs until stopped. `config` is that of the server. */
+static int listen_and_run(uvhttp_server_t *server, const struct uvh_options *options,
+                          const struct uvh_serve_site *made, struct uvh_tls *tls, const uvhttp_config_t *config)
+{
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
+    struct uvh_redirect redirect = {.server = NULL};
+    size_t count;
+    if (!uvh_listen_all(server, options, tls->tls, addresses, &count))
+        return UVH_EXIT_FAILED;
+    int code = UVH_EXIT_FAILED;
+    if (uvh_redirect_open(&redirect, &made->tls, addresses, count, server, config)) {
+        int err = uvhttp_server_stop_on_signals(server);
+        if (err == 0) {
+            uvh_banner_print(options, made->site.routes[0].root.text, addresses, count,
+                             &(struct uvh_banner_more){.redirect = &redirect, .tls = tls});
+            uvh_tls_warn(tls);
+            err = uvhttp_server_run(server);
+        }
+        code = err == 0 ? UVH_EXIT_OK : print_error(err);
+    }
+    uvh_redirect_close(&redirect, server);
+    return code;
+}
+
 static int serve(uvhttp_server_t *server, const struct uvh_options *options,
-                 const struct uvh_setup_site *site)
+                 const struct uvh_serve_site *made, struct uvh_tls *tls, const uvhttp_config_t *config)
 {
     /* The line for a request goes before the question for a password, so that those who were refused have one, too. */
     int err = options->log_level < UVHTTP_LOG_DEBUG ? 0 : uvhttp_server_use(server, uvh_logger_request, NULL);
+    if (err == 0)
+        err = uvh_tls_add_hsts(server, &made->tls);
     if (err != 0)
         return print_error(err);
-    int code = open_site(server, site);
-    if (code != UVH_EXIT_OK)
-        return code;
-
-    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
-    size_t count;
-    if (!uvh_listen_all(server, options, addresses, &count))
-        return UVH_EXIT_FAILED;
-
-    err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        uvh_banner_print(options, site->routes[0].root.text, addresses, count, NULL);
-        err = uvhttp_server_run(server);
-    }
-    return err == 0 ? UVH_EXIT_OK : print_error(err);
+    int code = open_site(server, &made->site);
+    return code == UVH_EXIT_OK ? listen_and_run(server, options, made, tls, config) : code;
 }
 
 /* The same as a file for `uvhttp run`. */
-static int print_config(const struct uvh_options *options, struct uvh_setup_site *site)
+static int print_config(const struct uvh_options *options, struct uvh_serve_site *made)
 {
-    struct uvh_setup setup = {
-        .config = options->config, .log_level = options->log_level, .sites = site, .site_count = 1};
-    setup.listen_count = uvh_listen_order(options, setup.listen);
+    struct uvh_setup setup = {.config = options->config,
+                              .log_level = options->log_level,
+                              .tls = made->tls,
+                              .sites = &made->site,
+                              .site_count = 1};
+    setup.listen_count = uvh_listen_order(options, made->tls.wanted, setup.listen);
     uvh_print_config(&setup, stdout);
     return UVH_EXIT_OK;
 }
 
-static int print_or_serve(const struct uvh_options *options, struct uvh_setup_site *site)
+/* The certificates go after the server, whose listeners have them. */
+static int serve_with(const struct uvh_options *options, const struct uvh_serve_site *made,
+                      struct uvh_tls *tls)
 {
-    if (options->print_config)
-        return print_config(options, site);
-
     uvhttp_log_level_t level = options->log_level;
     uvhttp_config_t config = options->config;
     config.log = uvhttp_log_to_stderr;
@@ -141,10 +156,29 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_setup_si
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, &config);
     if (server == NULL)
         return print_error(UVHTTP_ENOMEM);
-    int code = serve(server, options, site);
+    int code = serve(server, options, made, tls, &config);
     if (code != UVH_EXIT_OK)
         level = UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
     uvhttp_server_free(server);
+    return code;
+}
+
+static int print_or_serve(const struct uvh_options *options, struct uvh_serve_site *made)
+{
+    struct uvh_problems problems = {.file = "uvhttp"};
+    struct uvh_tls tls;
+    int code = uvh_listen_check(options, made->tls.wanted);
+    if (code != UVH_EXIT_OK)
+        return code;
+    if (options->print_config)
+        return print_config(options, made);
+    if (uvh_tls_open(&tls, &made->tls, false, options->log_level, &problems)) {
+        code = serve_with(options, made, &tls);
+    } else {
+        uvh_problems_print(&problems, stderr);
+        code = UVH_EXIT_FAILED;
+    }
+    uvh_tls_close(&tls);
     return code;
 }
 
@@ -154,7 +188,7 @@ int uvh_serve_run(const struct uvh_options *options)
     uvh_listen_raise_descriptor_limit();
     int code = uvh_serve_site_make(&made, options);
     if (code == UVH_EXIT_OK)
-        code = print_or_serve(options, &made.site);
+        code = print_or_serve(options, &made);
     uvh_serve_site_release(&made);
     return code;
 }

@@ -159,12 +159,15 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
         code = add_alias(made, &files, options->aliases.items[i]);
     if (code == UVH_EXIT_OK && options->auth != NULL)
         code = add_auth(made, options->auth);
+    if (code == UVH_EXIT_OK)
+        code = uvh_tls_options_make(&made->tls_files, &options->tls, &made->tls);
     return code;
 }
 
 void uvh_serve_site_release(struct uvh_serve_site *made)
 {
     uvh_file_rules_release(&made->rules);
+    uvh_tls_options_release(&made->tls_files);
     free(made->routes[0].prewarm.items);
     for (size_t i = 0; i < made->text_count; i++)
         free(made->texts[i]);

@@ -4,11 +4,14 @@
 
 #include "file_rules.h"
 #include "setup.h"
+#include "tls_options.h"
 
 struct uvh_serve_site {
     struct uvh_setup_site site; /* whose routes are these */
     struct uvh_setup_route routes[1 + UVH_OPTIONS_LIST_MAX];
     struct uvh_file_rules rules;
+    struct uvh_setup_tls tls;
+    struct uvh_tls_files tls_files;
     struct uvh_text more_roots[UVH_OPTIONS_LIST_MAX];
     const char *more_root_paths[UVH_OPTIONS_LIST_MAX + 1]; /* the same as the library takes them */
     char *texts[4 + 3 * UVH_OPTIONS_LIST_MAX]; /* that all this points into, and are to be freed */

@@ -4,6 +4,8 @@
 #ifndef UVH_APP_SETUP_H
 #define UVH_APP_SETUP_H
 
+#include <uvhttp/tls.h>
+
 #include "options.h"
 #include "problems.h"
 
@@ -64,6 +66,17 @@ struct uvh_setup_site {
     size_t route_count;
 };
 
+struct uvh_yaml_node;
+
+struct uvh_setup_tls {
+    bool wanted;                      /* else everything is plain HTTP */
+    const struct uvh_yaml_node *node; /* the map in the file; NULL: options asked for it */
+    bool self_signed;                 /* instead of certificates */
+    uvhttp_tls_config_t config;       /* `log` unset */
+    size_t redirect_http;             /* a port; UVH_OPTION_OFF: none */
+    size_t hsts;                      /* seconds; UVH_OPTION_OFF: none */
+};
+
 struct uvh_setup_metrics {
     struct uvh_text path; /* text NULL: none */
     bool has_listen;      /* at an address of their own, else at that of the sites */
@@ -74,7 +87,9 @@ struct uvh_setup {
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
-    size_t listen_count;                   /* 0: every IPv4 address */
+    struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of those in the file */
+    size_t listen_count;                                  /* 0: every IPv4 address */
+    struct uvh_setup_tls tls;
     struct uvh_text access_path;           /* text NULL: no access log */
     uvhttp_access_log_config_t access_log; /* `path` unset */
     struct uvh_setup_metrics metrics;

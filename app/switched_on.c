@@ -28,10 +28,13 @@ static bool is_on(const struct uvh_options *options, const struct uvh_option *op
     const void *field = field_of(options, option);
     switch (option->kind) {
     case UVH_OPTION_SWITCH:
-        return *(const bool *)field && field != &options->files.listing;
+        return *(const bool *)field && field != &options->files.listing && field != &options->tls.watch;
     case UVH_OPTION_NUMBER:
     case UVH_OPTION_SIZE:
         return *(const size_t *)field != 0;
+    case UVH_OPTION_PORT:
+    case UVH_OPTION_TIME:
+        return *(const size_t *)field != UVH_OPTION_OFF;
     case UVH_OPTION_TEXT:
         return *(const char *const *)field != NULL;
     case UVH_OPTION_LIST:
@@ -92,7 +95,8 @@ static void put_value(struct writer *to, const struct uvh_options *options, cons
         put(to, options->auth != NULL ? " from those with a password"
                 : local               ? " from this machine only"
                                       : " from anybody");
-    else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
+    else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE ||
+             option->kind == UVH_OPTION_PORT || option->kind == UVH_OPTION_TIME)
         put_number(to, *(const size_t *)field, option->kind == UVH_OPTION_SIZE);
     else if (option->kind == UVH_OPTION_TEXT)
         put_text(to, *(const char *const *)field);

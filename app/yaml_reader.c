@@ -268,3 +268,12 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size, struct
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "this is empty");
     return problems->count == before;
 }
+
+struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key, struct uvh_mark otherwise)
+{
+    for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next) {
+        if (strcmp(value->key->text, key) == 0)
+            return value->mark;
+    }
+    return otherwise;
+}

@@ -34,6 +34,9 @@ struct uvh_yaml {
 bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size, struct uvh_problems *problems);
 void uvh_yaml_release(struct uvh_yaml *yaml);
 
+/* The place of the value that a key of a map has; `otherwise` when there is none. */
+struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key, struct uvh_mark otherwise);
+
 /* Zeroed memory that lives as long as the tree; NULL when memory ran out. */
 void *uvh_yaml_allocate(struct uvh_yaml *yaml, size_t size);
 

@@ -6,8 +6,14 @@ file(GLOB app_sources CONFIGURE_DEPENDS app/*.c)
 if(app_sources)
     # For the configuration of `uvhttp run`; the library needs none.
     uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
+    # What reads and makes certificates needs OpenSSL.
+    if(BUILD_WITH_HTTPS)
+        list(FILTER app_sources EXCLUDE REGEX "/no_openssl\\.c$")
+    else()
+        list(FILTER app_sources EXCLUDE REGEX "/(certificate|cert_report|self_signed)\\.c$")
+    endif()
     add_executable(uvhttp_program ${app_sources})
-    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBYAML)
+    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBYAML uvhttp_libcrypto)
     set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
 endif()
 

@@ -1,0 +1,83 @@
+/* See cert_command.h. Reads the options; cert_report.c does the work. Called by main.c. */
+#include "cert_command.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cert_report.h"
+#include "options.h"
+
+/* UVH_EXIT_OK, or an exit code after a message. */
+static int read_options(struct uvh_cert_command *command, int count, char **arguments, bool *help)
+{
+    static const struct option options[] = {
+        {"key",             required_argument, NULL, 'k'},
+        {"passphrase-file", required_argument, NULL, 'p'},
+        {"help",            no_argument,       NULL, 'h'},
+        {NULL,              0,                 NULL, 0  },
+    };
+    int option;
+    while ((option = getopt_long(count, arguments, "k:h", options, NULL)) != -1) {
+        switch (option) {
+        case 'k':
+            command->key_file = optarg;
+            break;
+        case 'p':
+            command->passphrase_file = optarg;
+            break;
+        case 'h':
+            *help = true;
+            return UVH_EXIT_OK;
+        default:
+            fputs("Try 'uvhttp cert --help'.\n", stderr);
+            return UVH_EXIT_USAGE;
+        }
+    }
+    if (count - optind != 1) {
+        fputs(count == optind ? "uvhttp cert: which file?" : "uvhttp cert: one file at a time", stderr);
+        fputs("\nTry 'uvhttp cert --help'.\n", stderr);
+        return UVH_EXIT_USAGE;
+    }
+    command->file = arguments[optind];
+    return UVH_EXIT_OK;
+}
+
+int uvh_cert_run(int count, char **arguments)
+{
+    char name[] = "uvhttp cert";
+    char **words = calloc((size_t)count + 2, sizeof(*words)); /* as getopt wants them */
+    struct uvh_cert_command command = {.file = NULL};
+    bool help = false;
+    if (words == NULL) {
+        fputs("uvhttp cert: out of memory\n", stderr);
+        return UVH_EXIT_FAILED;
+    }
+    words[0] = name;
+    if (count > 0)
+        memcpy(words + 1, arguments, (size_t)count * sizeof(*words));
+    int code = read_options(&command, count + 1, words, &help);
+    if (help)
+        uvh_cert_help(stdout);
+    else if (code == UVH_EXIT_OK)
+        code = uvh_cert_report(&command);
+    free(words);
+    return code;
+}
+
+void uvh_cert_help(FILE *out)
+{
+    fputs("Usage: uvhttp cert [OPTION]... FILE\n"
+          "\n"
+          "Prints what the certificates in FILE (PEM) say: names, times, key, fingerprint,\n"
+          "and whether each is issued by the next one, as a server has to send them.\n"
+          "\n"
+          "  -k, --key FILE              say whether this private key belongs to the first\n"
+          "      --passphrase-file FILE  file whose first line is the key's pass phrase\n"
+          "  -h, --help                  this text\n"
+          "\n"
+          "Exit status: 0, 1 when a certificate has expired or is not valid yet, the key\n"
+          "does not belong to it, or a file cannot be read, 2 wrong usage.\n",
+          out);
+}

@@ -1,0 +1,12 @@
+/* The command cert: what a file of certificates says. */
+#ifndef UVH_APP_CERT_COMMAND_H
+#define UVH_APP_CERT_COMMAND_H
+
+#include <stdio.h>
+
+/* `arguments` without program and command name. An exit code. */
+int uvh_cert_run(int count, char **arguments);
+
+void uvh_cert_help(FILE *out);
+
+#endif

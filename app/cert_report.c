@@ -1,0 +1,178 @@
+/* See cert_report.h. Called by cert_command.c. */
+#include "cert_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include "certificate.h"
+#include "options.h"
+#include "utc.h"
+
+#define DAY              86400
+#define CERTIFICATES_MAX 100
+
+struct chain {
+    X509 *items[CERTIFICATES_MAX];
+    size_t count;
+};
+
+static FILE *open_file(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        fprintf(stderr, "uvhttp cert: '%s' cannot be read: %s\n", path, strerror(errno));
+    return file;
+}
+
+static int no_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    (void)buffer, (void)size, (void)writing, (void)arg;
+    return -1;
+}
+
+/* Every certificate of a file, whatever else is in it. False after a message. */
+static bool read_chain(const char *path, struct chain *chain)
+{
+    char reason[120];
+    X509 *one = NULL;
+    FILE *file = open_file(path);
+    if (file == NULL)
+        return false;
+    while (chain->count < CERTIFICATES_MAX && (one = PEM_read_X509(file, NULL, no_passphrase, NULL)) != NULL)
+        chain->items[chain->count++] = one;
+    fclose(file);
+    bool ended = one != NULL || ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    if (ended && chain->count > 0) {
+        ERR_clear_error();
+        return true;
+    }
+    if (ended)
+        fprintf(stderr, "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n", path);
+    else
+        fprintf(stderr, "uvhttp cert: certificate %zu in '%s' cannot be read: %s\n", chain->count + 1, path,
+                uvh_certificate_reason(reason, sizeof(reason)));
+    return false;
+}
+
+/* False when it is not valid now. */
+static bool print_times(const X509 *certificate)
+{
+    int64_t from = uvh_certificate_seconds(X509_get0_notBefore(certificate));
+    int64_t until = uvh_certificate_seconds(X509_get0_notAfter(certificate));
+    int64_t now = (int64_t)time(NULL);
+    char text[UVH_UTC_SIZE];
+    uvh_utc_format(from, text);
+    printf("  valid from:   %s%s\n", text, from > now ? " (NOT YET VALID)" : "");
+    uvh_utc_format(until, text);
+    if (until < now)
+        printf("  valid until:  %s (EXPIRED)\n", text);
+    else
+        printf("  valid until:  %s (%" PRId64 " days left)\n", text, (until - now) / DAY);
+    return from <= now && now <= until;
+}
+
+static bool print_one(const X509 *certificate)
+{
+    char fingerprint[UVH_CERTIFICATE_FINGERPRINT_SIZE];
+    const char *signature = OBJ_nid2ln(X509_get_signature_nid(certificate));
+    fputs("  subject:      ", stdout);
+    uvh_certificate_print_name(X509_get_subject_name(certificate), stdout);
+    fputs("\n  issuer:       ", stdout);
+    uvh_certificate_print_name(X509_get_issuer_name(certificate), stdout);
+    fputs("\n  names:        ", stdout);
+    uvh_certificate_print_names(certificate, stdout);
+    putchar('\n');
+    bool valid = print_times(certificate);
+    fputs("  key:          ", stdout);
+    uvh_certificate_print_key(X509_get0_pubkey(certificate), stdout);
+    printf("\n  signature:    %s\n", signature == NULL ? "unknown" : signature);
+    if (uvh_certificate_fingerprint(certificate, fingerprint))
+        printf("  SHA-256:      %s\n", fingerprint);
+    return valid;
+}
+
+static bool is_issued_by(X509 *certificate, X509 *issuer)
+{
+    EVP_PKEY *key = X509_get0_pubkey(issuer);
+    bool issued = key != NULL && X509_check_issued(issuer, certificate) == X509_V_OK &&
+                  X509_verify(certificate, key) == 1;
+    ERR_clear_error();
+    return issued;
+}
+
+static void print_order(const struct chain *chain)
+{
+    for (size_t i = 0; i + 1 < chain->count; i++) {
+        if (is_issued_by(chain->items[i], chain->items[i + 1]))
+            continue;
+        printf("chain: NOT IN ORDER: certificate %zu is not issued by certificate %zu\n", i + 1, i + 2);
+        return;
+    }
+    X509 *last = chain->items[chain->count - 1];
+    bool self_signed = is_issued_by(last, last);
+    if (chain->count > 1)
+        printf("chain: in order%s\n",
+               self_signed ? "; the last one is self-signed, and clients that trust it have it already" : "");
+    else
+        printf("chain: %s\n", self_signed ? "one certificate, self-signed"
+                                          : "one certificate; its intermediates, if it has some, are missing");
+}
+
+/* The first line of the file that is `arg`, a path; -1: there is none. */
+static int read_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    (void)writing;
+    FILE *file = arg == NULL ? NULL : open_file(arg);
+    if (file == NULL)
+        return -1;
+    char *line = fgets(buffer, size, file);
+    fclose(file);
+    return line == NULL ? -1 : (int)strcspn(buffer, "\r\n");
+}
+
+/* False when it does not belong to the certificate, or cannot be read. */
+static bool compare_key(const struct uvh_cert_command *command, const X509 *certificate)
+{
+    char reason[120];
+    FILE *file = open_file(command->key_file);
+    if (file == NULL)
+        return false;
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, read_passphrase, (void *)command->passphrase_file);
+    fclose(file);
+    if (key == NULL) {
+        fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
+                uvh_certificate_reason(reason, sizeof(reason)),
+                command->passphrase_file == NULL ? " (one with a pass phrase needs --passphrase-file)" : "");
+        return false;
+    }
+    bool belongs = X509_check_private_key(certificate, key) == 1;
+    ERR_clear_error();
+    printf("key: %s\n", belongs ? "belongs to certificate 1" : "DOES NOT BELONG to certificate 1");
+    EVP_PKEY_free(key);
+    return belongs;
+}
+
+int uvh_cert_report(const struct uvh_cert_command *command)
+{
+    struct chain chain = {.count = 0};
+    bool good = read_chain(command->file, &chain);
+    for (size_t i = 0; i < chain.count && chain.count > 0; i++) {
+        printf("certificate %zu of %zu\n", i + 1, chain.count);
+        good = print_one(chain.items[i]) && good;
+    }
+    if (chain.count > 0)
+        print_order(&chain);
+    if (chain.count > 0 && command->key_file != NULL)
+        good = compare_key(command, chain.items[0]) && good;
+    for (size_t i = 0; i < chain.count; i++)
+        X509_free(chain.items[i]);
+    return good ? UVH_EXIT_OK : UVH_EXIT_FAILED;
+}

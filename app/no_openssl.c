@@ -1,0 +1,23 @@
+/* Instead of self_signed.c and cert_report.c in a build without OpenSSL. */
+#include <stdio.h>
+
+#include "cert_report.h"
+#include "options.h"
+#include "self_signed.h"
+
+#define NO_TLS "this build has no TLS: it was made without OpenSSL (BUILD_WITH_HTTPS)"
+
+bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *message, size_t size)
+{
+    (void)make;
+    *found = (struct uvh_self_signed){.fingerprint = ""};
+    snprintf(message, size, NO_TLS);
+    return false;
+}
+
+int uvh_cert_report(const struct uvh_cert_command *command)
+{
+    (void)command;
+    fputs("uvhttp cert: " NO_TLS "\n", stderr);
+    return UVH_EXIT_FAILED;
+}

@@ -1,0 +1,145 @@
+/* See redirect.h. Called by serve.c and run.c. */
+#include "redirect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "listen.h"
+#include "logger.h"
+
+static void on_freed(void *arg)
+{
+    struct uvh_redirect *redirect = arg;
+    redirect->server = NULL;
+}
+
+/* How much of "host[:port]" is the host. */
+static size_t host_length(const char *host)
+{
+    const char *end = *host == '[' ? strchr(host, ']') : NULL;
+    return end != NULL ? (size_t)(end - host) + 1 : strcspn(host, ":");
+}
+
+/* A middleware that answers every request. */
+static int send_to_https(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const struct uvh_redirect *redirect = arg;
+    const char *host = uvhttp_request_host(request);
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    uvhttp_slice_t query = uvhttp_request_query_string(request);
+    char port[16] = "";
+    size_t length = host_length(host);
+    if (length == 0)
+        return uvhttp_response_send_status(response, 400);
+    if (path.length == 0 || path.base[0] != '/') /* OPTIONS *, CONNECT */
+        path = (uvhttp_slice_t){"/", 1};
+    if (redirect->https_port != 443)
+        snprintf(port, sizeof(port), ":%d", redirect->https_port);
+    size_t size = length + path.length + query.length + sizeof("https://:65535?");
+    char *location = uvhttp_request_allocate(request, size);
+    if (location == NULL)
+        return UVHTTP_ENOMEM;
+    snprintf(location, size, "https://%.*s%s%.*s%s%.*s", (int)length, host, port, UVHTTP_SLICE_ARGS(path),
+             query.length > 0 ? "?" : "", UVHTTP_SLICE_ARGS(query));
+    return uvhttp_response_redirect(response, 308, location);
+}
+
+static const char *name_of(const struct uvh_setup_tls *setup)
+{
+    return setup->node != NULL ? "redirect_http" : "--redirect-http";
+}
+
+static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites, const uvhttp_config_t *config)
+{
+    uvhttp_config_t own = *config;
+    own.workers = 1; /* as on any loop of the caller's */
+    bool verbose = own.log_level >= UVHTTP_LOG_DEBUG;
+    /* Starting and stopping is told once, by the other one. */
+    if (own.log_level > UVHTTP_LOG_WARNING && !verbose)
+        own.log_level = UVHTTP_LOG_WARNING;
+    uvhttp_server_t *server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
+    int err = uvhttp_server_own(server, on_freed, redirect);
+    if (err != 0) {
+        uvhttp_server_free(server);
+        return err;
+    }
+    redirect->server = server;
+    if (verbose)
+        err = uvhttp_server_use(server, uvh_logger_request, NULL);
+    return err != 0 ? err : uvhttp_server_use(server, send_to_https, redirect);
+}
+
+/* Whether some listener has that host and port already: the system would let both accept there. */
+static bool is_taken(const struct uvh_address *addresses, size_t count, const struct uvh_address *wanted)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (uvh_address_path(&addresses[i]) == NULL && addresses[i].port == wanted->port &&
+            strcmp(addresses[i].host, wanted->host) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup, const char *host,
+                      const struct uvh_address *addresses, size_t count)
+{
+    int port = (int)setup->redirect_http;
+    struct uvh_address *address = &redirect->listen[redirect->listen_count];
+    *address = (struct uvh_address){.port = port, .scheme = UVH_SCHEME_HTTP};
+    snprintf(address->host, sizeof(address->host), "%s", host);
+    if (port == 0 && redirect->listen_count > 0)
+        address->port = redirect->listen[0].port;
+    if (is_taken(redirect->listen, redirect->listen_count, address))
+        return true;
+    if (is_taken(addresses, count, address)) {
+        fprintf(stderr, "uvhttp: port %d is to redirect, and is listened on already; choose another with %s\n",
+                address->port, name_of(setup));
+        return false;
+    }
+    int err = uvhttp_server_listen(redirect->server, host, address->port);
+    if (err != 0) {
+        uvh_listen_refuse(address, name_of(setup), err);
+        return false;
+    }
+    if (address->port == 0)
+        address->port = uvhttp_server_port(redirect->server);
+    redirect->listen_count++;
+    return true;
+}
+
+bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
+                       const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
+                       const uvhttp_config_t *config)
+{
+    *redirect = (struct uvh_redirect){.server = NULL};
+    if (!setup->wanted || setup->redirect_http == UVH_OPTION_OFF)
+        return true;
+    int err = make_server(redirect, sites, config);
+    if (err != 0) {
+        fprintf(stderr, "uvhttp: %s: %s\n", name_of(setup), uvhttp_strerror(err));
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (addresses[i].scheme != UVH_SCHEME_HTTPS)
+            continue;
+        if (redirect->https_port == 0)
+            redirect->https_port = addresses[i].port;
+        if (!listen_at(redirect, setup, addresses[i].host, addresses, count))
+            return false;
+    }
+    if (redirect->listen_count == 0)
+        fprintf(stderr, "uvhttp: %s: no address has TLS, so there is nothing to redirect to\n",
+                name_of(setup));
+    return redirect->listen_count > 0;
+}
+
+void uvh_redirect_close(struct uvh_redirect *redirect, uvhttp_server_t *sites)
+{
+    if (redirect->server == NULL)
+        return;
+    uvhttp_server_free(redirect->server);
+    while (redirect->server != NULL)
+        uv_run(uvhttp_server_loop(sites), UV_RUN_ONCE);
+}

@@ -1,0 +1,301 @@
+/* See self_signed.h. Guarantees that the file is complete at any time, whoever makes it at the same moment: it is
+ * written under another name, and renamed while the directory is locked. Called by tls_setup.c. */
+#include "self_signed.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include "certificate.h"
+
+#define DAY         86400L
+#define VALID_DAYS  397 /* what clients take of a certificate, for those that count */
+#define RENEW_DAYS  7
+#define HOST_SIZE   254
+#define NAMES_SIZE  (HOST_SIZE + 64)
+
+static const char own_name[] = "self-signed.pem";
+
+struct message {
+    char *text;
+    size_t size;
+};
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static bool
+refuse(const struct message *message, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(message->text, message->size, format, values);
+    va_end(values);
+    return false;
+}
+
+/* The name of this machine as a certificate can have it; "" when it has none, or one that is not of the DNS. */
+static void find_host(char host[HOST_SIZE])
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+    if (gethostname(host, HOST_SIZE) != 0)
+        host[0] = '\0';
+    host[HOST_SIZE - 1] = '\0';
+    if (host[strspn(host, allowed)] != '\0' || strcmp(host, "localhost") == 0 || strstr(host, "..") != NULL ||
+        host[0] == '.' || host[0] == '-')
+        host[0] = '\0';
+}
+
+/* ---- the directory ---- */
+
+/* "$XDG_STATE_HOME/uvhttp", else "~/.local/state/uvhttp" (XDG Base Directory Specification). */
+static bool find_folder(char folder[PATH_MAX], const struct message *message)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int length;
+    if (state != NULL && *state == '/') /* a relative one is to be ignored */
+        length = snprintf(folder, PATH_MAX, "%s/uvhttp", state);
+    else if (home != NULL && *home == '/')
+        length = snprintf(folder, PATH_MAX, "%s/.local/state/uvhttp", home);
+    else
+        return refuse(message, "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
+                               "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
+    return length + sizeof(own_name) < PATH_MAX ||
+           refuse(message, "the directory for a self-signed certificate has too long a path; set XDG_STATE_HOME "
+                           "to another one, or name a certificate with --tls-cert");
+}
+
+static bool refuse_folder(const char *folder, int number, const struct message *message)
+{
+    return refuse(message,
+                  "a self-signed certificate cannot be kept in '%s': %s; set XDG_STATE_HOME to a directory "
+                  "that can be written, or name a certificate with --tls-cert",
+                  folder, strerror(number));
+}
+
+/* Makes a directory with those above it. 0 or errno's. */
+static int make_folder(const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s", folder);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST && access(path, F_OK) != 0)
+            return errno;
+        *slash = '/';
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+/* Opens the directory, which nobody else can enter then; -1 with errno set. */
+static int open_folder(const char *folder)
+{
+    struct stat facts;
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return -1;
+    int error = fstat(descriptor, &facts) != 0 ? errno : facts.st_uid != geteuid() ? EPERM : 0;
+    if (error == 0 && (facts.st_mode & 077) != 0 && fchmod(descriptor, 0700) != 0)
+        error = errno;
+    if (error == 0)
+        return descriptor;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+/* ---- the file that is there ---- */
+
+static bool covers(X509 *certificate, const char *host)
+{
+    return X509_check_host(certificate, "localhost", 0, 0, NULL) == 1 &&
+           X509_check_ip_asc(certificate, "127.0.0.1", 0) == 1 &&
+           X509_check_ip_asc(certificate, "::1", 0) == 1 &&
+           (*host == '\0' || X509_check_host(certificate, host, 0, 0, NULL) == 1);
+}
+
+/* Whether a certificate and its key can be used for some days yet. */
+static bool will_do(X509 *certificate, EVP_PKEY *key, const char *host)
+{
+    time_t now = time(NULL), later = now + RENEW_DAYS * DAY;
+    return certificate != NULL && key != NULL && X509_check_private_key(certificate, key) == 1 &&
+           X509_cmp_time(X509_get0_notBefore(certificate), &now) < 0 &&
+           X509_cmp_time(X509_get0_notAfter(certificate), &later) > 0 && covers(certificate, host);
+}
+
+static int no_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    (void)buffer, (void)size, (void)writing, (void)arg;
+    return -1;
+}
+
+/* The file of the directory, if it is ours and will do. */
+static bool use_existing(int folder, const char *host, char *fingerprint)
+{
+    struct stat facts;
+    int descriptor = openat(folder, own_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return false;
+    bool ours = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+                (facts.st_mode & 077) == 0;
+    FILE *file = ours ? fdopen(descriptor, "r") : NULL;
+    if (file == NULL) {
+        close(descriptor);
+        return false;
+    }
+    X509 *certificate = PEM_read_X509(file, NULL, no_passphrase, NULL);
+    rewind(file);
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);
+    bool good = will_do(certificate, key, host) && uvh_certificate_fingerprint(certificate, fingerprint);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    fclose(file);
+    return good;
+}
+
+/* ---- a new one ---- */
+
+static bool add_extension(X509 *certificate, int name, const char *value)
+{
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, name, value);
+    bool added = extension != NULL && X509_add_ext(certificate, extension, -1) == 1;
+    X509_EXTENSION_free(extension);
+    return added;
+}
+
+/* A positive number of 127 bits that no other certificate has. */
+static bool set_serial(X509 *certificate)
+{
+    unsigned char bytes[16];
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+        return false;
+    bytes[0] = (unsigned char)((bytes[0] & 0x7f) | 0x40);
+    BIGNUM *number = BN_bin2bn(bytes, sizeof(bytes), NULL);
+    bool set = number != NULL && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
+    BN_free(number);
+    return set;
+}
+
+static bool set_name(X509 *certificate, const char *host)
+{
+    /* Browsers show it in their lists, so machines have different ones. */
+    const char *common = *host == '\0' || strlen(host) > 64 ? "localhost" : host;
+    X509_NAME *name = X509_get_subject_name(certificate);
+    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"uvhttp self-signed", -1,
+                                      -1, 0) == 1 &&
+           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1, -1, 0) == 1 &&
+           X509_set_issuer_name(certificate, name) == 1;
+}
+
+static bool fill(X509 *certificate, EVP_PKEY *key, const char *host)
+{
+    char names[NAMES_SIZE];
+    snprintf(names, sizeof(names), "DNS:localhost,IP:127.0.0.1,IP:::1%s%s", *host == '\0' ? "" : ",DNS:", host);
+    return X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
+           set_name(certificate, host) &&
+           /* An hour ago, for clients whose clock is behind. */
+           X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != NULL &&
+           X509_gmtime_adj(X509_getm_notAfter(certificate), VALID_DAYS * DAY - 3600) != NULL &&
+           X509_set_pubkey(certificate, key) == 1 &&
+           add_extension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
+           add_extension(certificate, NID_key_usage, "critical,digitalSignature") &&
+           add_extension(certificate, NID_ext_key_usage, "serverAuth") &&
+           add_extension(certificate, NID_subject_key_identifier, "hash") &&
+           add_extension(certificate, NID_subject_alt_name, names) &&
+           X509_sign(certificate, key, EVP_sha256()) > 0;
+}
+
+/* Writes both to a file of the directory that nobody else can read, under their name in one step. 0 or errno's. */
+static int write_file(int folder, const char *path, X509 *certificate, EVP_PKEY *key)
+{
+    char other[PATH_MAX + 16];
+    snprintf(other, sizeof(other), "%s.XXXXXX", path);
+    int descriptor = mkostemp(other, O_CLOEXEC); /* with mode 0600 */
+    if (descriptor < 0)
+        return errno;
+    FILE *file = fdopen(descriptor, "w");
+    if (file == NULL) {
+        int error = errno;
+        close(descriptor);
+        unlink(other);
+        return error;
+    }
+    errno = 0;
+    bool written = PEM_write_X509(file, certificate) == 1 &&
+                   PEM_write_PKCS8PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+                   fflush(file) == 0 && fsync(descriptor) == 0;
+    int error = written ? 0 : errno != 0 ? errno : EIO;
+    if (fclose(file) != 0 && error == 0)
+        error = errno;
+    if (error == 0 && rename(other, path) != 0)
+        error = errno;
+    if (error != 0)
+        unlink(other);
+    else
+        fsync(folder);
+    return error;
+}
+
+static bool make_new(int folder, struct uvh_self_signed *found, const char *host, const struct message *message)
+{
+    char reason[120];
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *certificate = X509_new();
+    bool made = key != NULL && certificate != NULL && fill(certificate, key, host) &&
+                uvh_certificate_fingerprint(certificate, found->fingerprint);
+    if (!made)
+        refuse(message, "a self-signed certificate cannot be made: %s",
+               uvh_certificate_reason(reason, sizeof(reason)));
+    int error = made ? write_file(folder, found->path, certificate, key) : 0;
+    if (error != 0)
+        made = refuse(message,
+                      "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME to a directory "
+                      "that can be written, or name a certificate with --tls-cert",
+                      found->path, strerror(error));
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    return made;
+}
+
+bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *text, size_t size)
+{
+    const struct message message = {text, size};
+    char folder[PATH_MAX], host[HOST_SIZE];
+    *found = (struct uvh_self_signed){.fingerprint = ""};
+    find_host(host);
+    if (!find_folder(folder, &message))
+        return false;
+    snprintf(found->path, sizeof(found->path), "%.*s/%s", (int)(sizeof(found->path) - sizeof(own_name) - 1),
+             folder, own_name);
+    int error = make ? make_folder(folder) : 0;
+    int descriptor = error == 0 ? open_folder(folder) : -1;
+    if (descriptor < 0) {
+        error = error != 0 ? error : errno;
+        return (!make && error == ENOENT) || refuse_folder(folder, error, &message);
+    }
+    /* Another program may be at it. Where there are no locks each makes its own, and the last one stays. */
+    flock(descriptor, LOCK_EX);
+    bool good = use_existing(descriptor, host, found->fingerprint);
+    if (!good)
+        good = !make || make_new(descriptor, found, host, &message);
+    close(descriptor);
+    return good;
+}

@@ -1,0 +1,181 @@
+/* See tls_setup.h. Called by serve.c and run.c. */
+#include "tls_setup.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "utc.h"
+#include "yaml_reader.h"
+
+#define DAY       ((int64_t)86400)
+#define WARN_DAYS 14
+
+/* Where the file says it: a key of the map, or a certificate of the list. */
+static struct uvh_mark mark_of(const struct uvh_setup_tls *setup, const char *key)
+{
+    const struct uvh_mark nowhere = {0, 0};
+    return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
+}
+
+static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index)
+{
+    const struct uvh_yaml_node *one = setup->node == NULL ? NULL : setup->node->first;
+    while (one != NULL && strcmp(one->key->text, "certificates") != 0)
+        one = one->next;
+    for (one = one == NULL ? NULL : one->first; one != NULL && index > 0; index--)
+        one = one->next;
+    return one == NULL ? (struct uvh_mark){0, 0} : one->mark;
+}
+
+static const char *reason_of(int err, const char *message)
+{
+    if (err == UVHTTP_ENOTSUP)
+        return "this build has no TLS: it was made without OpenSSL (BUILD_WITH_HTTPS)";
+    return err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err);
+}
+
+/* Each certificate alone: notes those that cannot be loaded, and when the others expire. */
+static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < config->certificate_count; i++) {
+        char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
+        uvhttp_tls_certificate_t one = config->certificates[i];
+        one.client_auth = UVHTTP_TLS_CLIENT_AUTH_OFF; /* whose authorities are with the others */
+        const uvhttp_tls_config_t alone = {.certificates = &one, .certificate_count = 1};
+        uvhttp_tls_t *loaded;
+        int err = uvhttp_tls_new(&loaded, &alone, message, sizeof(message));
+        if (err != 0)
+            uvh_problems_add(problems, mark_of_certificate(tls->setup, i), "tls: %s", reason_of(err, message));
+        else if (tls->expires != NULL)
+            tls->expires[i] = uvhttp_tls_expires(loaded);
+        uvhttp_tls_free(loaded);
+    }
+}
+
+/* What is wrong with the whole, when no certificate is. A message begins with the field that it is about. */
+static void note(const struct uvh_tls *tls, int err, const char *message, struct uvh_problems *problems)
+{
+    char key[UVH_OPTIONS_VARIABLE_SIZE];
+    size_t length = strcspn(message, ": ");
+    const char *suffix = "_file";
+    if (length > strlen(suffix) && memcmp(message + length - strlen(suffix), suffix, strlen(suffix)) == 0)
+        length -= strlen(suffix);
+    snprintf(key, sizeof(key), "%.*s", (int)length, message);
+    uvh_problems_add(problems, mark_of(tls->setup, key), "tls: %s", reason_of(err, message));
+}
+
+static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool only_check,
+                 struct uvh_problems *problems)
+{
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
+    size_t before = problems->count;
+    int err = uvhttp_tls_new(&tls->tls, config, message, sizeof(message));
+    if (only_check)
+        tls->expires = calloc(config->certificate_count + 1, sizeof(*tls->expires));
+    if (err == UVHTTP_ECONFIG || (err == 0 && only_check))
+        load_each(tls, config, problems);
+    if (err != 0 && problems->count == before)
+        note(tls, err, message, problems);
+    return problems->count == before;
+}
+
+bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool only_check,
+                  uvhttp_log_level_t level, struct uvh_problems *problems)
+{
+    *tls = (struct uvh_tls){.setup = setup, .log_level = level};
+    if (!setup->wanted)
+        return true;
+    uvhttp_tls_config_t config = setup->config;
+    if (setup->self_signed) {
+        char message[UVHTTP_CONFIG_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
+        if (!uvh_self_signed_open(&tls->self_signed, !only_check, message, sizeof(message))) {
+            uvh_problems_add(problems, mark_of(setup, "self_signed"), "%s", message);
+            return false;
+        }
+        if (tls->self_signed.fingerprint[0] == '\0')
+            return true; /* it is only checked, and made later */
+        tls->own.certificate_file = tls->self_signed.path;
+        config.certificates = &tls->own;
+        config.certificate_count = 1;
+    }
+    config.watch = config.watch && !only_check;
+    if (only_check)
+        config.key_log_file = NULL; /* which would make it */
+    config.log = uvhttp_log_to_stderr;
+    config.log_arg = &tls->log_level;
+    return load(tls, &config, only_check, problems);
+}
+
+void uvh_tls_close(struct uvh_tls *tls)
+{
+    uvhttp_tls_free(tls->tls);
+    free(tls->expires);
+}
+
+static void print_one(const struct uvh_tls *tls, size_t index, const char *file, FILE *out)
+{
+    const char *name =
+        tls->setup->self_signed ? tls->self_signed.path : tls->setup->config.certificates[index].certificate_file;
+    int64_t left = tls->expires[index] - (int64_t)time(NULL);
+    char until[UVH_UTC_SIZE];
+    uvh_utc_format(tls->expires[index], until);
+    if (left < 0)
+        fprintf(stderr, "%s: warning: the certificate '%s' has expired, on %s\n", file, name, until);
+    else if (left < WARN_DAYS * DAY)
+        fprintf(stderr, "%s: warning: the certificate '%s' expires in %d days, on %s\n", file, name,
+                (int)(left / DAY), until);
+    else
+        fprintf(out, "%s: the certificate '%s' is valid until %s (%" PRId64 " days)\n", file, name, until,
+                left / DAY);
+}
+
+void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out)
+{
+    size_t count = tls->setup->self_signed ? 1 : tls->setup->config.certificate_count;
+    if (tls->setup->self_signed && tls->self_signed.fingerprint[0] == '\0')
+        fprintf(out, "%s: a self-signed certificate will be made: '%s'\n", file, tls->self_signed.path);
+    for (size_t i = 0; i < count && tls->expires != NULL; i++)
+        print_one(tls, i, file, out);
+}
+
+void uvh_tls_warn(struct uvh_tls *tls)
+{
+    char message[UVH_SELF_SIGNED_PATH_SIZE + 160];
+    if (tls->tls == NULL || tls->setup->config.key_log_file == NULL)
+        return;
+    snprintf(message, sizeof(message),
+             "the secrets of all TLS sessions are written to '%s'; whoever has that file can read them",
+             tls->setup->config.key_log_file);
+    uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, message, &tls->log_level);
+}
+
+static void free_headers(void *headers)
+{
+    uvhttp_security_headers_free(headers);
+}
+
+int uvh_tls_add_hsts(uvhttp_server_t *server, const struct uvh_setup_tls *setup)
+{
+    char value[64];
+    if (!setup->wanted || setup->hsts == UVH_OPTION_OFF)
+        return 0;
+    snprintf(value, sizeof(value), "max-age=%zu", setup->hsts);
+    const uvhttp_security_headers_config_t config = {.content_security_policy = "",
+                                                     .content_type_options = "",
+                                                     .frame_options = "",
+                                                     .referrer_policy = "",
+                                                     .permissions_policy = "",
+                                                     .cross_origin_opener_policy = "",
+                                                     .cross_origin_resource_policy = "",
+                                                     .strict_transport_security = value};
+    uvhttp_security_headers_t *headers;
+    int err = uvhttp_security_headers_new(&headers, &config, NULL, 0);
+    if (err != 0)
+        return err;
+    err = uvhttp_server_own(server, free_headers, headers);
+    if (err != 0)
+        uvhttp_security_headers_free(headers);
+    return err != 0 ? err : uvhttp_server_use(server, uvhttp_security_headers_handle_request, headers);
+}
