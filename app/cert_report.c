@@ -108,6 +108,16 @@ static bool is_issued_by(X509 *certificate, X509 *issuer)
     return issued;
 }
 
+/* What is no authority may be its own issuer as well. */
+static bool is_self_signed(X509 *certificate)
+{
+    EVP_PKEY *key = X509_get0_pubkey(certificate);
+    bool same = X509_NAME_cmp(X509_get_subject_name(certificate), X509_get_issuer_name(certificate)) == 0;
+    bool signed_by_it = same && key != NULL && X509_verify(certificate, key) == 1;
+    ERR_clear_error();
+    return signed_by_it;
+}
+
 static void print_order(const struct chain *chain)
 {
     for (size_t i = 0; i + 1 < chain->count; i++) {
@@ -117,7 +127,7 @@ static void print_order(const struct chain *chain)
         return;
     }
     X509 *last = chain->items[chain->count - 1];
-    bool self_signed = is_issued_by(last, last);
+    bool self_signed = is_self_signed(last);
     if (chain->count > 1)
         printf("chain: in order%s\n",
                self_signed ? "; the last one is self-signed, and clients that trust it have it already" : "");

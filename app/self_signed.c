@@ -75,7 +75,7 @@ static bool find_folder(char folder[PATH_MAX], const struct message *message)
     else
         return refuse(message, "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
                                "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
-    return length + sizeof(own_name) < PATH_MAX ||
+    return (size_t)length + sizeof(own_name) < PATH_MAX ||
            refuse(message, "the directory for a self-signed certificate has too long a path; set XDG_STATE_HOME "
                            "to another one, or name a certificate with --tls-cert");
 }

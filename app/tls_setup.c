@@ -36,6 +36,38 @@ static const char *reason_of(int err, const char *message)
     return err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err);
 }
 
+/* The library's messages name fields of its own configuration; here they are keys. Names of files stand in
+ * quotes, and stay. No key is longer than its field. */
+static const char *name_keys(char *message)
+{
+    static const char *const fields[][2] = {
+        {"certificate_file", "certificate"},
+        {"key_file",         "key"        },
+        {"ocsp_file",        "ocsp"       },
+        {"client_ca_file",   "client_ca"  },
+        {"client_crl_file",  "client_crl" },
+        {"key_log_file",     "key_log"    },
+        {"ticket_key_files", "ticket_keys"}
+    };
+    char quote = '\0';
+    for (char *at = message; *at != '\0'; at++) {
+        if (*at == '\'' || *at == '"')
+            quote = quote == '\0' ? *at : quote == *at ? '\0' : quote;
+        if (quote != '\0' || (at > message && at[-1] != ' '))
+            continue;
+        size_t length = strcspn(at, " ");
+        for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+            if (strlen(fields[i][0]) != length || memcmp(fields[i][0], at, length) != 0)
+                continue;
+            size_t own = strlen(fields[i][1]);
+            memcpy(at, fields[i][1], own);
+            memmove(at + own, at + length, strlen(at + length) + 1);
+            break;
+        }
+    }
+    return message;
+}
+
 /* Each certificate alone: notes those that cannot be loaded, and when the others expire. */
 static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, struct uvh_problems *problems)
 {
@@ -47,7 +79,8 @@ static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, st
         uvhttp_tls_t *loaded;
         int err = uvhttp_tls_new(&loaded, &alone, message, sizeof(message));
         if (err != 0)
-            uvh_problems_add(problems, mark_of_certificate(tls->setup, i), "tls: %s", reason_of(err, message));
+            uvh_problems_add(problems, mark_of_certificate(tls->setup, i), "tls: %s",
+                             reason_of(err, name_keys(message)));
         else if (tls->expires != NULL)
             tls->expires[i] = uvhttp_tls_expires(loaded);
         uvhttp_tls_free(loaded);
@@ -55,14 +88,11 @@ static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, st
 }
 
 /* What is wrong with the whole, when no certificate is. A message begins with the field that it is about. */
-static void note(const struct uvh_tls *tls, int err, const char *message, struct uvh_problems *problems)
+static void note(const struct uvh_tls *tls, int err, char *message, struct uvh_problems *problems)
 {
     char key[UVH_OPTIONS_VARIABLE_SIZE];
-    size_t length = strcspn(message, ": ");
-    const char *suffix = "_file";
-    if (length > strlen(suffix) && memcmp(message + length - strlen(suffix), suffix, strlen(suffix)) == 0)
-        length -= strlen(suffix);
-    snprintf(key, sizeof(key), "%.*s", (int)length, message);
+    name_keys(message);
+    snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
     uvh_problems_add(problems, mark_of(tls->setup, key), "tls: %s", reason_of(err, message));
 }
 

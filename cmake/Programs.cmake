@@ -13,7 +13,7 @@ if(app_sources)
         list(FILTER app_sources EXCLUDE REGEX "/(certificate|cert_report|self_signed)\\.c$")
     endif()
     add_executable(uvhttp_program ${app_sources})
-    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBYAML uvhttp_libcrypto)
+    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBYAML uvhttp_openssl)
     set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
 endif()
 
