@@ -75,7 +75,7 @@ static bool print_times(const X509 *certificate)
     if (until < now)
         printf("  valid until:  %s (EXPIRED)\n", text);
     else
-        printf("  valid until:  %s (%" PRId64 " days left)\n", text, (until - now) / DAY);
+        printf("  valid until:  %s (%" PRId64 " days left)\n", text, (until - now + DAY - 1) / DAY);
     return from <= now && now <= until;
 }
 

@@ -1,10 +1,15 @@
 /* See tls_setup.h. Called by serve.c and run.c. */
 #include "tls_setup.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "utc.h"
 #include "yaml_reader.h"
@@ -19,14 +24,17 @@ static struct uvh_mark mark_of(const struct uvh_setup_tls *setup, const char *ke
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
 }
 
-static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index)
+/* The key that a message begins with, or the whole. */
+static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index, const char *message)
 {
+    char key[UVH_OPTIONS_VARIABLE_SIZE];
     const struct uvh_yaml_node *one = setup->node == NULL ? NULL : setup->node->first;
     while (one != NULL && strcmp(one->key->text, "certificates") != 0)
         one = one->next;
     for (one = one == NULL ? NULL : one->first; one != NULL && index > 0; index--)
         one = one->next;
-    return one == NULL ? (struct uvh_mark){0, 0} : one->mark;
+    snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, " "), message);
+    return one == NULL ? (struct uvh_mark){0, 0} : uvh_yaml_mark_of(one, key, one->mark);
 }
 
 static const char *reason_of(int err, const char *message)
@@ -78,9 +86,9 @@ static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, st
         const uvhttp_tls_config_t alone = {.certificates = &one, .certificate_count = 1};
         uvhttp_tls_t *loaded;
         int err = uvhttp_tls_new(&loaded, &alone, message, sizeof(message));
+        const char *reason = reason_of(err, name_keys(message));
         if (err != 0)
-            uvh_problems_add(problems, mark_of_certificate(tls->setup, i), "tls: %s",
-                             reason_of(err, name_keys(message)));
+            uvh_problems_add(problems, mark_of_certificate(tls->setup, i, message), "tls: %s", reason);
         else if (tls->expires != NULL)
             tls->expires[i] = uvhttp_tls_expires(loaded);
         uvhttp_tls_free(loaded);
@@ -111,6 +119,28 @@ static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool on
     return problems->count == before;
 }
 
+/* Secrets of sessions are nobody else's. The library writes them later, and says nothing when it cannot. */
+static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh_problems *problems)
+{
+    const char *path = tls->setup->config.key_log_file;
+    char folder[PATH_MAX];
+    int error = 0;
+    if (path == NULL)
+        return true;
+    snprintf(folder, sizeof(folder), "%s", path);
+    int file = only_check ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file >= 0)
+        close(file);
+    else if (!only_check || access(path, W_OK) != 0)
+        error = errno;
+    if (only_check && error == ENOENT && access(dirname(folder), W_OK | X_OK) == 0)
+        error = 0;
+    if (error != 0)
+        uvh_problems_add(problems, mark_of(tls->setup, "key_log"), "tls: key_log '%s' cannot be written: %s",
+                         path, uvhttp_strerror(-error));
+    return error == 0;
+}
+
 bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool only_check,
                   uvhttp_log_level_t level, struct uvh_problems *problems)
 {
@@ -131,11 +161,10 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool o
         config.certificate_count = 1;
     }
     config.watch = config.watch && !only_check;
-    if (only_check)
-        config.key_log_file = NULL; /* which would make it */
-    config.log = uvhttp_log_to_stderr;
+    config.log = only_check ? NULL : uvhttp_log_to_stderr; /* what expires is told by uvh_tls_print */
     config.log_arg = &tls->log_level;
-    return load(tls, &config, only_check, problems);
+    bool writable = check_key_log(tls, only_check, problems);
+    return load(tls, &config, only_check, problems) && writable;
 }
 
 void uvh_tls_close(struct uvh_tls *tls)
@@ -155,10 +184,10 @@ static void print_one(const struct uvh_tls *tls, size_t index, const char *file,
         fprintf(stderr, "%s: warning: the certificate '%s' has expired, on %s\n", file, name, until);
     else if (left < WARN_DAYS * DAY)
         fprintf(stderr, "%s: warning: the certificate '%s' expires in %d days, on %s\n", file, name,
-                (int)(left / DAY), until);
+                (int)((left + DAY - 1) / DAY), until);
     else
         fprintf(out, "%s: the certificate '%s' is valid until %s (%" PRId64 " days)\n", file, name, until,
-                left / DAY);
+                (left + DAY - 1) / DAY);
 }
 
 void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out)

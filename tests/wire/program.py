@@ -11,7 +11,7 @@ import time
 import raw
 from wire_server import SAFETY_TIMEOUT, built, written_to
 
-URL = re.compile(r"(?:http|ws)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
+URL = re.compile(r"(?:https?|wss?)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
 
 
 def clean_environment(extra=None):
