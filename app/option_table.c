@@ -221,6 +221,7 @@ const struct uvh_option uvh_option_table[] = {
     GROUP("Times, in seconds"),
     CONFIG("keep-alive-timeout", keep_alive_timeout, NUMBER, "S"),
     CONFIG("header-timeout", header_timeout, NUMBER, "S"),
+    CONFIG("handshake-timeout", handshake_timeout, NUMBER, "S"),
     CONFIG("body-timeout", body_timeout, NUMBER, "S"),
     CONFIG("write-timeout", write_timeout, NUMBER, "S"),
     CONFIG("linger-timeout", linger_timeout, NUMBER, "S"),

@@ -526,7 +526,7 @@ def test_what_is_no_configuration(write, text, expected):
     ("listen: [':1', '[::1']", "1:16: '[::1' is not an address"),
     ("listen: 127.0.0.1:65536", "1:9: '127.0.0.1:65536' is not an address"),
     ("listen: 'unix:'", "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or localhost, "
-     "each with or without :PORT (0 to 65535), and unix:PATH with a path of at most 107 bytes"),
+     "each with or without :PORT (0 to 65535) and a scheme (http:// or https://), and unix:PATH with a path of at most 107 bytes"),
     ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
     ("listen: []", "1:9: listen is an empty list, so nobody could connect"),
     ("listen: [{a: b}]", "1:10: here is a map, and a single value is needed"),
@@ -833,9 +833,9 @@ def test_the_page_about_configuration_shows_one_that_works(start, tmp_path, writ
 
 def test_the_page_about_configuration_names_every_key():
     page = (ROOT / "docs/configuration.md").read_text()
-    for source in ("app/config_file.c", "app/config_site.c"):
+    for source in ("app/config_file.c", "app/config_site.c", "app/config_tls.c"):
         for key in re.findall(r'^        \{"(\w+)",', (ROOT / source).read_text(), re.M):
-            assert re.search(rf"^\s*(- |# )*{key}:", page, re.M), key
+            assert re.search(rf"^[-# ]*{key}:", page, re.M), key
 
 
 def test_metrics_take_a_unix_socket(start, tmp_path):

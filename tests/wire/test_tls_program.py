@@ -14,6 +14,7 @@ import subprocess
 import pytest
 import yaml
 
+import pages
 import raw
 import tls
 from program import Program, clean_environment, run
@@ -835,3 +836,50 @@ def test_cert_help():
     done = run("uvhttp", "cert", "--help")
     assert done.returncode == 0 and done.stdout.startswith("Usage: uvhttp cert [OPTION]... FILE\n")
     assert done.stdout == run("uvhttp", "help", "cert").stdout and max(map(len, done.stdout.split("\n"))) <= 80
+
+
+# docs/https.md
+
+
+def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
+    page = ROOT / "docs/https.md"
+    both = tls.certificate()
+    shutil.copy(both.with_name("certificate.pem"), tmp_path / "site.pem")
+    shutil.copy(both.with_name("key.pem"), tmp_path / "site.key")
+    (tmp_path / "site.yaml").write_text(pages.code(page, "yaml")[0].replace(":443", "127.0.0.1:0").replace("http: 80", "http: 0"))
+    environment = {"HOME": str(tmp_path), "XDG_STATE_HOME": "", "no_proxy": "*", "PATH": f"{os.path.dirname(built('uvhttp'))}:{os.environ['PATH']}"}
+    program, done = None, {"uvhttp": 0, "openssl": 0, "curl": 0}
+    try:
+        for command in pages.indented(page.parent / "https.md"):
+            name = command.split()[0]
+            if name not in done:
+                assert command.startswith("sudo setcap "), command
+                continue
+            done[name] += 1
+            if command.startswith("uvhttp serve ") or " && uvhttp run " in command:
+                if program:
+                    assert program.stop() == 0
+                check, _, serve = command.rpartition(" && ")
+                assert not check or run("uvhttp", *check.split()[1:], cwd=tmp_path).returncode == 0
+                arguments = re.sub(r":(443|8080)\b", ":0", re.sub(r" -p 443| --redirect-http 80|$", " -p 0", serve)).split()[1:]
+                program = Program("uvhttp", *arguments, cwd=tmp_path, environment=environment)
+                assert "https://" in program.line
+                continue
+            if "site.pem" in command and name == "uvhttp":
+                assert subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, env=clean_environment(environment)).returncode == 0
+                continue
+            ran = subprocess.run(re.sub("^curl ", "curl -sS ", command).replace(":8443/", f":{program.port}/"), shell=True, cwd=tmp_path,
+                                 capture_output=True, text=True, env=clean_environment(environment), stdin=subprocess.DEVNULL)
+            assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+            assert name != "curl" or ran.stdout == "the index\n", command
+    finally:
+        assert program is None or program.stop() == 0
+    assert done["uvhttp"] >= 5 and done["openssl"] >= 5 and done["curl"] >= 3
+
+
+def test_the_page_about_https_names_every_option_and_key():
+    page = (ROOT / "docs/https.md").read_text()
+    for option in re.findall(r"--(?:\[no-\])?(tls-[a-z-]+)", run("uvhttp", "help", "serve").stdout):
+        assert re.search(rf"--(no-)?{option}\b", page), option
+    for key in re.findall(r'^        \{"(\w+)",', (ROOT / "app/config_tls.c").read_text(), re.M):
+        assert f"`{key}`" in page, key
