@@ -14,7 +14,7 @@
  * for addresses that redirect to https, and for a self-signed certificate:
  *
  *     uvhttp: redirecting http://127.0.0.1:8080/ to https
- *     uvhttp: self-signed certificate /home/ann/.local/state/uvhttp/self-signed.pem, SHA-256 3A:5F:...
+ *     uvhttp: self-signed certificate /srv/state/uvhttp/self-signed.pem, SHA-256 3A:5F:...
  *
  * Called by serve.c and run.c. */
 #include "banner.h"
@@ -161,7 +161,8 @@ static void print_plain(const struct uvh_options *options, const struct url_list
     }
 }
 
-static void print_plain_tls(const struct url_list *redirects, const char *certificate, const char *fingerprint)
+static void print_plain_tls(const struct url_list *redirects, const char *certificate,
+                            const char *fingerprint)
 {
     if (redirects->count > 0) {
         fputs("uvhttp: redirecting", stdout);

@@ -55,7 +55,8 @@ static bool read_chain(const char *path, struct chain *chain)
         return true;
     }
     if (ended)
-        fprintf(stderr, "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n", path);
+        fprintf(stderr, "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n",
+                path);
     else
         fprintf(stderr, "uvhttp cert: certificate %zu in '%s' cannot be read: %s\n", chain->count + 1, path,
                 uvh_certificate_reason(reason, sizeof(reason)));
@@ -132,8 +133,9 @@ static void print_order(const struct chain *chain)
         printf("chain: in order%s\n",
                self_signed ? "; the last one is self-signed, and clients that trust it have it already" : "");
     else
-        printf("chain: %s\n", self_signed ? "one certificate, self-signed"
-                                          : "one certificate; its intermediates, if it has some, are missing");
+        printf("chain: %s\n", self_signed
+                                  ? "one certificate, self-signed"
+                                  : "one certificate; its intermediates, if it has some, are missing");
 }
 
 /* The first line of the file that is `arg`, a path; -1: there is none. */

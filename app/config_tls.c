@@ -62,7 +62,8 @@ static void read_certificate(struct uvh_config_reader *reader, const struct uvh_
     size_t before = reader->problems->count;
     if (uvh_config_read_map(reader, node, "a certificate", keys, certificate) &&
         certificate->certificate_file == NULL && reader->problems->count == before)
-        uvh_problems_add(reader->problems, node->mark, "this certificate has no 'certificate', which is a file");
+        uvh_problems_add(reader->problems, node->mark,
+                         "this certificate has no 'certificate', which is a file");
 }
 
 static void read_certificates(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
@@ -116,7 +117,8 @@ static void read_ciphers(struct uvh_config_reader *reader, const struct uvh_yaml
     config_of(into)->ciphers = uvh_config_text(reader, value);
 }
 
-static void read_cipher_suites(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_cipher_suites(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
 {
     config_of(into)->cipher_suites = uvh_config_text(reader, value);
 }
@@ -181,7 +183,8 @@ static void read_watch(struct uvh_config_reader *reader, const struct uvh_yaml_n
     uvh_config_read_switch(reader, value, &config_of(into)->watch);
 }
 
-static void read_redirect_http(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_redirect_http(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
 {
     uvh_config_read_number_or_off(reader, value, "", 0, 65535,
                                   &((struct uvh_setup *)into)->tls.redirect_http);

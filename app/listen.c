@@ -103,8 +103,8 @@ static bool check_shared(const struct uvh_address *addresses, size_t index)
     const struct uvh_address *address = &addresses[index];
     for (size_t i = 0; i < index; i++) {
         const struct uvh_address *other = &addresses[i];
-        if (uvh_address_path(other) != NULL || other->port != address->port || other->scheme == address->scheme ||
-            strcmp(other->host, address->host) != 0)
+        if (uvh_address_path(other) != NULL || other->port != address->port ||
+            other->scheme == address->scheme || strcmp(other->host, address->host) != 0)
             continue;
         fprintf(stderr,
                 "uvhttp: %s port %d is to be http:// and https://; choose another port for one of them\n",
@@ -123,7 +123,8 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
         struct uvh_address *address = &addresses[i];
         const char *path = uvh_address_path(address);
         address->scheme = has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
-        int *own = &chosen[address->scheme], other = chosen[UVH_SCHEME_HTTP + UVH_SCHEME_HTTPS - address->scheme];
+        int *own = &chosen[address->scheme],
+            other = chosen[UVH_SCHEME_HTTP + UVH_SCHEME_HTTPS - address->scheme];
         bool choose = address->port == 0;
         if (choose && *own == 0 && other != 0)
             *own = find_free_port(address->host);
@@ -131,11 +132,10 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
             address->port = *own;
         if (path == NULL && address->port != 0 && !check_shared(addresses, i))
             return false;
-        int err = path != NULL                          ? uvhttp_server_listen_unix(server, path, 0)
-                  : address->scheme == UVH_SCHEME_HTTPS ? uvhttp_server_listen_tls(server, address->host,
-                                                                                   address->port, tls)
-                                                        : uvhttp_server_listen(server, address->host,
-                                                                               address->port);
+        int err = path != NULL ? uvhttp_server_listen_unix(server, path, 0)
+                  : address->scheme == UVH_SCHEME_HTTPS
+                      ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
+                      : uvhttp_server_listen(server, address->host, address->port);
         if (err != 0 && path != NULL) /* the log has said why */
             return false;
         if (err != 0) {

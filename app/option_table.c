@@ -17,6 +17,11 @@
         .help = title \
     }
 
+#define SERVE_GROUP(title)                \
+    {                                     \
+        .help = title, .serve_only = true \
+    }
+
 #define OPTION(flag, short_flag, what, field_offset, smallest, largest, unit, text)            \
     {                                                                                          \
         .name = flag, .letter = short_flag, .kind = UVH_OPTION_##what, .offset = field_offset, \
@@ -40,18 +45,23 @@
 /* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
 #define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
+/* One of several words, and a text. */
+#define SERVE_WORD(flag, field, list, unit, text)                                                    \
+    {                                                                                                \
+        .name = flag, .kind = UVH_OPTION_WORD, .offset = FIELD(field), .words = list, .value = unit, \
+        .help = text, .serve_only = true                                                             \
+    }
+#define SERVE_TEXT(flag, field, unit, text)                                                         \
+    {                                                                                               \
+        .name = flag, .kind = UVH_OPTION_TEXT, .offset = FIELD(field), .value = unit, .help = text, \
+        .serve_only = true                                                                          \
+    }
+
 /* A field of struct uvh_tls_options. */
 #define TLS(flag, what, field, smallest, largest, unit, text)                                 \
     {                                                                                         \
         .name = flag, .kind = UVH_OPTION_##what, .offset = FIELD(tls.field), .low = smallest, \
         .high = largest, .value = unit, .help = text, .serve_only = true                      \
-    }
-
-/* The same for one of several words. */
-#define TLS_WORD(flag, field, list, unit, text)                                    \
-    {                                                                              \
-        .name = flag, .kind = UVH_OPTION_WORD, .offset = FIELD(tls.field),         \
-        .words = list, .value = unit, .help = text, .serve_only = true             \
     }
 
 /* In the order of uvhttp_tls_profile_t, and of uvhttp_tls_client_auth_t. */
@@ -69,7 +79,7 @@ const struct uvh_option uvh_option_table[] = {
            "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times; with TLS, "
            "http://HOST[:PORT] is one without (default: every IPv4 address of the machine)"),
 
-    {.help = "TLS",                                                                      .serve_only = true},
+    SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",
         "serve HTTPS with this certificate (PEM, with its intermediates after it); may be given several "
         "times"),
@@ -80,10 +90,10 @@ const struct uvh_option uvh_option_table[] = {
         "serve HTTPS with a certificate of our own, for localhost and the name of this machine"),
     TLS("tls-passphrase-file", TEXT, passphrase_file, 0, 0, "FILE",
         "file whose first line is the pass phrase of the keys"),
-    TLS_WORD("tls-profile", profile, profile_words, "PROFILE",
-             "intermediate (TLS 1.2 and 1.3) or modern (TLS 1.3 alone) (default: intermediate)"),
-    TLS_WORD("tls-client-auth", client_auth, client_auth_words, "WHEN",
-             "ask clients for a certificate: off, optional or required (default: off)"),
+    SERVE_WORD("tls-profile", tls.profile, profile_words, "PROFILE",
+               "intermediate (TLS 1.2 and 1.3) or modern (TLS 1.3 alone) (default: intermediate)"),
+    SERVE_WORD("tls-client-auth", tls.client_auth, client_auth_words, "WHEN",
+               "ask clients for a certificate: off, optional or required (default: off)"),
     TLS("tls-client-ca", TEXT, client_ca, 0, 0, "FILE",
         "authorities (PEM) that certificates of clients have to come from"),
     TLS("tls-client-crl", TEXT, client_crl, 0, 0, "FILE",
@@ -96,7 +106,7 @@ const struct uvh_option uvh_option_table[] = {
     TLS("hsts", TIME, hsts, 0, 10 * 365 * 86400, "S",
         "have browsers come by https alone for so long (Strict-Transport-Security), such as 365d"),
 
-    {.help = "Files",                                                                    .serve_only = true},
+    SERVE_GROUP("Files"),
     FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
     FILES("listing-max", NUMBER, listing_max, 1, 1000000, "N",
           "entries of a folder that are listed (default: 10000)"),
@@ -137,12 +147,8 @@ const struct uvh_option uvh_option_table[] = {
           "1000)"),
     FILES("cache-descriptors", NUMBER, cache_descriptors, 1, 1000000, "N",
           "files kept open (default: a quarter of what the process may open)"),
-    { .name = "prewarm",
-       .kind = UVH_OPTION_TEXT,
-       .offset = FIELD(prewarm),
-       .value = "PATTERNS",
-       .help = "files to load before the first request, such as \"**/*.css /index.html\"",
-       .serve_only = true},
+    SERVE_TEXT("prewarm", prewarm, "PATTERNS",
+               "files to load before the first request, such as \"**/*.css /index.html\""),
     FILE_LIST("type", types, "EXT=TYPE",
               "type of the files with this extension (md=text/markdown); may be given several times"),
     FILES("default-type", TEXT, default_type, 0, 0, "TYPE",
@@ -182,23 +188,16 @@ const struct uvh_option uvh_option_table[] = {
     FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
           "pages for 403, 404, 500, 503 and what --try-files ends with, such as \"404=/404.html "
           "5xx=/sorry.html\"; refused uploads have none"),
-    {                                                                                     .name = "symlinks",
-       .kind = UVH_OPTION_WORD,
-       .offset = FIELD(files.symlinks),
-       .words = symlink_words,
-       .value = "POLICY",
-       .help = "where symbolic links may lead: inside, all (anywhere), none, or owner (to what belongs to the "
-             "link's owner) (default: inside)", .serve_only = true},
+    SERVE_WORD(
+        "symlinks", files.symlinks, symlink_words, "POLICY",
+        "where symbolic links may lead: inside, all (anywhere), none, or owner (to what belongs to the "
+        "link's owner) (default: inside)"),
     FILE_LIST("more-root", more_roots, "FOLDER",
               "folder to look in for what DIR has not; may be given several times, they are tried in order"),
     FILE_LIST("alias", aliases, "/PATH/=FOLDER",
               "serve another folder below a path, or with /PATH=FILE one file; may be given several times"),
-    {                                              .name = "auth",
-       .kind = UVH_OPTION_TEXT,
-       .offset = FIELD(auth),
-       .value = "FILE",
-       .help = "ask for a name and a password, which stand in FILE as htpasswd -B writes them",
-       .serve_only = true},
+    SERVE_TEXT("auth", auth, "FILE",
+               "ask for a name and a password, which stand in FILE as htpasswd -B writes them"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

@@ -459,8 +459,8 @@ bool uvh_options_init(struct uvh_options *options)
         return false;
     *options = (struct uvh_options){
         .port = 8080,
-        .files = {.listing = true},
-        .tls = {.watch = true, .redirect_http = UVH_OPTION_OFF, .hsts = UVH_OPTION_OFF},
+        .files = {.listing = true        },
+        .tls = { .watch = true, .redirect_http = UVH_OPTION_OFF, .hsts = UVH_OPTION_OFF},
         .config = *defaults,
         .log_level = UVHTTP_LOG_INFO,
     };

@@ -22,10 +22,10 @@ struct uvh_option_list {
 struct uvh_tls_options {
     struct uvh_option_list certificates, keys;
     bool self_signed;
-    const char *passphrase_file;           /* NULL: none */
-    unsigned profile, client_auth;         /* uvhttp_tls_profile_t, uvhttp_tls_client_auth_t */
-    const char *client_ca, *client_crl;    /* NULL: none */
-    const char *key_log;                   /* NULL: none */
+    const char *passphrase_file;        /* NULL: none */
+    unsigned profile, client_auth;      /* uvhttp_tls_profile_t, uvhttp_tls_client_auth_t */
+    const char *client_ca, *client_crl; /* NULL: none */
+    const char *key_log;                /* NULL: none */
     bool watch;
     size_t redirect_http; /* a port; UVH_OPTION_OFF: none */
     size_t hsts;          /* seconds; UVH_OPTION_OFF: none */
@@ -38,7 +38,7 @@ enum { UVH_EXIT_OK = 0, UVH_EXIT_FAILED = 1, UVH_EXIT_USAGE = 2 };
 struct uvh_options {
     const char
         *root;   /* the folder, or the configuration file of `run` and `check`, as given; NULL: none was */
-    size_t port;     /* of addresses given without one */
+    size_t port; /* of addresses given without one */
     bool port_given; /* else those with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every IPv4 address */

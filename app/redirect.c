@@ -94,7 +94,8 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
     if (is_taken(redirect->listen, redirect->listen_count, address))
         return true;
     if (is_taken(addresses, count, address)) {
-        fprintf(stderr, "uvhttp: port %d is to redirect, and is listened on already; choose another with %s\n",
+        fprintf(stderr,
+                "uvhttp: port %d is to redirect, and is listened on already; choose another with %s\n",
                 address->port, name_of(setup));
         return false;
     }

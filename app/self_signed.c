@@ -22,11 +22,11 @@
 
 #include "certificate.h"
 
-#define DAY         86400L
-#define VALID_DAYS  397 /* what clients take of a certificate, for those that count */
-#define RENEW_DAYS  7
-#define HOST_SIZE   254
-#define NAMES_SIZE  (HOST_SIZE + 64)
+#define DAY        86400L
+#define VALID_DAYS 397 /* what clients take of a certificate, for those that count */
+#define RENEW_DAYS 7
+#define HOST_SIZE  254
+#define NAMES_SIZE (HOST_SIZE + 64)
 
 static const char own_name[] = "self-signed.pem";
 
@@ -73,11 +73,13 @@ static bool find_folder(char folder[PATH_MAX], const struct message *message)
     else if (home != NULL && *home == '/')
         length = snprintf(folder, PATH_MAX, "%s/.local/state/uvhttp", home);
     else
-        return refuse(message, "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
-                               "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
+        return refuse(message,
+                      "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
+                      "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
     return (size_t)length + sizeof(own_name) < PATH_MAX ||
-           refuse(message, "the directory for a self-signed certificate has too long a path; set XDG_STATE_HOME "
-                           "to another one, or name a certificate with --tls-cert");
+           refuse(message,
+                  "the directory for a self-signed certificate has too long a path; set XDG_STATE_HOME "
+                  "to another one, or name a certificate with --tls-cert");
 }
 
 static bool refuse_folder(const char *folder, int number, const struct message *message)
@@ -199,16 +201,18 @@ static bool set_name(X509 *certificate, const char *host)
     /* Browsers show it in their lists, so machines have different ones. */
     const char *common = *host == '\0' || strlen(host) > 64 ? "localhost" : host;
     X509_NAME *name = X509_get_subject_name(certificate);
-    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"uvhttp self-signed", -1,
-                                      -1, 0) == 1 &&
-           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1, -1, 0) == 1 &&
+    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"uvhttp self-signed",
+                                      -1, -1, 0) == 1 &&
+           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1, -1, 0) ==
+               1 &&
            X509_set_issuer_name(certificate, name) == 1;
 }
 
 static bool fill(X509 *certificate, EVP_PKEY *key, const char *host)
 {
     char names[NAMES_SIZE];
-    snprintf(names, sizeof(names), "DNS:localhost,IP:127.0.0.1,IP:::1%s%s", *host == '\0' ? "" : ",DNS:", host);
+    snprintf(names, sizeof(names), "DNS:localhost,IP:127.0.0.1,IP:::1%s%s",
+             *host == '\0' ? "" : ",DNS:", host);
     return X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
            set_name(certificate, host) &&
            /* An hour ago, for clients whose clock is behind. */
@@ -254,7 +258,8 @@ static int write_file(int folder, const char *path, X509 *certificate, EVP_PKEY 
     return error;
 }
 
-static bool make_new(int folder, struct uvh_self_signed *found, const char *host, const struct message *message)
+static bool make_new(int folder, struct uvh_self_signed *found, const char *host,
+                     const struct message *message)
 {
     char reason[120];
     EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -266,10 +271,11 @@ static bool make_new(int folder, struct uvh_self_signed *found, const char *host
                uvh_certificate_reason(reason, sizeof(reason)));
     int error = made ? write_file(folder, found->path, certificate, key) : 0;
     if (error != 0)
-        made = refuse(message,
-                      "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME to a directory "
-                      "that can be written, or name a certificate with --tls-cert",
-                      found->path, strerror(error));
+        made = refuse(
+            message,
+            "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME to a directory "
+            "that can be written, or name a certificate with --tls-cert",
+            found->path, strerror(error));
     X509_free(certificate);
     EVP_PKEY_free(key);
     return made;

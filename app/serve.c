@@ -96,7 +96,8 @@ static int open_site(uvhttp_server_t *server, const struct uvh_setup_site *site)
 
 /* Listens and runs until stopped. `config` is that of the server. */
 static int listen_and_run(uvhttp_server_t *server, const struct uvh_options *options,
-                          const struct uvh_serve_site *made, struct uvh_tls *tls, const uvhttp_config_t *config)
+                          const struct uvh_serve_site *made, struct uvh_tls *tls,
+                          const uvhttp_config_t *config)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     struct uvh_redirect redirect = {.server = NULL};

@@ -60,14 +60,15 @@ static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_opt
     }
     for (size_t i = 0; i < given->certificates.count && code == UVH_EXIT_OK; i++) {
         uvhttp_tls_certificate_t *one = &made->certificates[i];
-        const char *key = i < given->keys.count && *given->keys.items[i] != '\0' ? given->keys.items[i] : NULL;
+        const char *key =
+            i < given->keys.count && *given->keys.items[i] != '\0' ? given->keys.items[i] : NULL;
         code = add_path(made, "tls-cert", given->certificates.items[i], true, &one->certificate_file);
         if (code == UVH_EXIT_OK)
             code = add_path_if(made, "tls-key", key, true, &one->key_file);
         one->passphrase_file = i == 0 ? NULL : made->certificates[0].passphrase_file;
         if (code == UVH_EXIT_OK && i == 0)
-            code = add_path_if(made, "tls-passphrase-file", given->passphrase_file, true,
-                               &one->passphrase_file);
+            code =
+                add_path_if(made, "tls-passphrase-file", given->passphrase_file, true, &one->passphrase_file);
     }
     config->certificates = made->certificates;
     config->certificate_count = given->certificates.count;
@@ -81,15 +82,15 @@ static const char *find_idle(const struct uvh_tls_options *given)
         const char *option;
         bool given;
     } idle[] = {
-        {"tls-key",             given->keys.count > 0                      },
-        {"tls-passphrase-file", given->passphrase_file != NULL             },
-        {"tls-profile",         given->profile != UVHTTP_TLS_INTERMEDIATE  },
-        {"tls-client-auth",     given->client_auth != 0                    },
-        {"tls-client-ca",       given->client_ca != NULL                   },
-        {"tls-client-crl",      given->client_crl != NULL                  },
-        {"tls-key-log",         given->key_log != NULL                     },
-        {"redirect-http",       given->redirect_http != UVH_OPTION_OFF     },
-        {"hsts",                given->hsts != UVH_OPTION_OFF              },
+        {"tls-key",             given->keys.count > 0                    },
+        {"tls-passphrase-file", given->passphrase_file != NULL           },
+        {"tls-profile",         given->profile != UVHTTP_TLS_INTERMEDIATE},
+        {"tls-client-auth",     given->client_auth != 0                  },
+        {"tls-client-ca",       given->client_ca != NULL                 },
+        {"tls-client-crl",      given->client_crl != NULL                },
+        {"tls-key-log",         given->key_log != NULL                   },
+        {"redirect-http",       given->redirect_http != UVH_OPTION_OFF   },
+        {"hsts",                given->hsts != UVH_OPTION_OFF            },
     };
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
         if (idle[i].given)

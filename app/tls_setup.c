@@ -25,7 +25,8 @@ static struct uvh_mark mark_of(const struct uvh_setup_tls *setup, const char *ke
 }
 
 /* The key that a message begins with, or the whole. */
-static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index, const char *message)
+static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index,
+                                           const char *message)
 {
     char key[UVH_OPTIONS_VARIABLE_SIZE];
     const struct uvh_yaml_node *one = setup->node == NULL ? NULL : setup->node->first;
@@ -175,8 +176,8 @@ void uvh_tls_close(struct uvh_tls *tls)
 
 static void print_one(const struct uvh_tls *tls, size_t index, const char *file, FILE *out)
 {
-    const char *name =
-        tls->setup->self_signed ? tls->self_signed.path : tls->setup->config.certificates[index].certificate_file;
+    const char *name = tls->setup->self_signed ? tls->self_signed.path
+                                               : tls->setup->config.certificates[index].certificate_file;
     int64_t left = tls->expires[index] - (int64_t)time(NULL);
     char until[UVH_UTC_SIZE];
     uvh_utc_format(tls->expires[index], until);

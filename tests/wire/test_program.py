@@ -93,7 +93,7 @@ def test_the_manual_page_names_every_option_and_its_default():
         assert re.search(rf"[, ]-{name}\b|^\.It Fl -{name}\b", manual, re.M), name
         # A number in the help page must be the one in the manual.
         found = re.search(rf"--(?:\[no-\])?{name} [^(]*\(default: (\w+)\)", text)
-        entry = re.search(rf"^\.It Fl [^\n]*-{name}\b(.*?)(?=^\.It|^\.El)", manual, re.M | re.S)
+        entry = re.search(rf"^\.It Fl (?:[^\n]* )?-{name}\b(.*?)(?=^\.It|^\.El)", manual, re.M | re.S)
         if name == "workers":
             assert "Default: auto." in entry.group(1)  # the help page names this machine's number
         elif found and " --" not in found.group(0)[2:]:
