@@ -44,7 +44,8 @@ void *__wrap_calloc(size_t count, size_t size)
 
 static const char everything[] =
     "server: {max_connections: 5}\n"
-    "listen: [127.0.0.1:1, ':2']\n"
+    "listen: [127.0.0.1:1, 'http://:2']\n"
+    "tls: {certificates: [{certificate: a, key: /b}, {certificate: c}], ticket_keys: [d, e], ciphers: f}\n"
     "access_log: {path: logs/a, pattern: '{status}'}\n"
     "metrics: {path: /m, listen: 'unix:m.sock'}\n"
     "sites:\n"
@@ -104,9 +105,118 @@ static void a_file_that_is_right_is_read_as_it_stands(void **state)
     assert_string_equal(routes[1].location, "https://c.example");
     assert_true(routes[1].with_target);
     assert_string_equal(routes[2].body, "value");
-    assert_int_equal(routes[2].path.mark.line, 11);
+    assert_int_equal(routes[2].path.mark.line, 12);
     assert_int_equal(routes[2].path.mark.column, 16);
     uvh_config_file_release(&file);
+}
+
+static void tls_is_read_as_it_stands(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "tls:\n"
+        "  certificates:\n"
+        "    - {certificate: a, key: /b, passphrase_file: c, ocsp: d, client_auth: optional}\n"
+        "    - {certificate: e}\n"
+        "  profile: modern\n"
+        "  min_version: 1.3\n"
+        "  max_version: '1.3'\n"
+        "  ciphers: f\n"
+        "  cipher_suites: g\n"
+        "  groups: h\n"
+        "  tickets: false\n"
+        "  session_lifetime: 1h\n"
+        "  ticket_keys: [i, j]\n"
+        "  client_auth: required\n"
+        "  client_ca: k\n"
+        "  client_crl: l\n"
+        "  key_log: m\n"
+        "  watch: off\n"
+        "  redirect_http: 80\n"
+        "  hsts: 1d\n"
+        "sites: [{routes: [{path: /, respond: {}}]}]\n";
+    struct uvh_problems problems = {.file = "test"};
+    struct uvh_config_file file;
+    assert_true(uvh_config_file_read(&file, text, sizeof(text) - 1, "/srv", variable, &problems));
+    const struct uvh_setup_tls *tls = &file.setup.tls;
+    const uvhttp_tls_config_t *config = &tls->config;
+    assert_true(tls->wanted && !tls->self_signed && tls->node != NULL);
+    assert_int_equal(config->certificate_count, 2);
+    assert_string_equal(config->certificates[0].certificate_file, "/srv/a");
+    assert_string_equal(config->certificates[0].key_file, "/b");
+    assert_string_equal(config->certificates[0].passphrase_file, "/srv/c");
+    assert_string_equal(config->certificates[0].ocsp_file, "/srv/d");
+    assert_int_equal(config->certificates[0].client_auth, UVHTTP_TLS_CLIENT_AUTH_OPTIONAL);
+    assert_string_equal(config->certificates[1].certificate_file, "/srv/e");
+    assert_null(config->certificates[1].key_file);
+    assert_int_equal(config->profile, UVHTTP_TLS_MODERN);
+    assert_int_equal(config->min_version, UVHTTP_TLS_1_3);
+    assert_int_equal(config->max_version, UVHTTP_TLS_1_3);
+    assert_string_equal(config->ciphers, "f");
+    assert_string_equal(config->cipher_suites, "g");
+    assert_string_equal(config->groups, "h");
+    assert_true(config->no_tickets);
+    assert_int_equal(config->session_lifetime, 3600);
+    assert_int_equal(config->ticket_key_file_count, 2);
+    assert_string_equal(config->ticket_key_files[1], "/srv/j");
+    assert_int_equal(config->client_auth, UVHTTP_TLS_CLIENT_AUTH_REQUIRED);
+    assert_string_equal(config->client_ca_file, "/srv/k");
+    assert_string_equal(config->client_crl_file, "/srv/l");
+    assert_string_equal(config->key_log_file, "/srv/m");
+    assert_false(config->watch);
+    assert_int_equal(tls->redirect_http, 80);
+    assert_int_equal(tls->hsts, 86400);
+    uvh_config_file_release(&file);
+}
+
+static void tls_defaults(void **state)
+{
+    (void)state;
+    static const char plain[] = "sites: [{routes: [{path: /, respond: {}}]}]\n";
+    static const char own[] = "tls: {self_signed: true, hsts: off, redirect_http: off}\n"
+                              "sites: [{routes: [{path: /, respond: {}}]}]\n";
+    struct uvh_problems problems = {.file = "test"};
+    struct uvh_config_file file;
+    assert_true(uvh_config_file_read(&file, plain, sizeof(plain) - 1, "/srv", variable, &problems));
+    assert_false(file.setup.tls.wanted);
+    uvh_config_file_release(&file);
+    assert_true(uvh_config_file_read(&file, own, sizeof(own) - 1, "/srv", variable, &problems));
+    assert_true(file.setup.tls.wanted && file.setup.tls.self_signed && file.setup.tls.config.watch);
+    assert_int_equal(file.setup.tls.config.certificate_count, 0);
+    assert_true(file.setup.tls.hsts == UVH_OPTION_OFF && file.setup.tls.redirect_http == UVH_OPTION_OFF);
+    uvh_config_file_release(&file);
+}
+
+static void addresses_have_schemes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum uvh_scheme scheme;
+        const char *host; /* NULL: it is no address */
+        int port;
+    } cases[] = {
+        {"127.0.0.1:1",        UVH_SCHEME_NONE,  "127.0.0.1", 1                  },
+        {"http://127.0.0.1:1", UVH_SCHEME_HTTP,  "127.0.0.1", 1                  },
+        {"HTTPS://[::1]:2",    UVH_SCHEME_HTTPS, "::1",       2                  },
+        {"https://localhost",  UVH_SCHEME_HTTPS, "127.0.0.1", UVH_ADDRESS_NO_PORT},
+        {"https://:443",       UVH_SCHEME_HTTPS, "0.0.0.0",   443                },
+        {"http://",            UVH_SCHEME_HTTP,  NULL,        0                  },
+        {"https://unix:/x",    UVH_SCHEME_HTTPS, NULL,        0                  },
+        {"http://127.0.0.1/",  UVH_SCHEME_HTTP,  NULL,        0                  },
+        {"ftp://127.0.0.1",    UVH_SCHEME_NONE,  NULL,        0                  },
+        {"https:/127.0.0.1",   UVH_SCHEME_NONE,  NULL,        0                  },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct uvh_address address;
+        bool found = uvh_address_parse(cases[i].text, strlen(cases[i].text), &address);
+        assert_int_equal(found, cases[i].host != NULL);
+        assert_int_equal(address.scheme, cases[i].scheme);
+        if (found)
+            assert_string_equal(address.host, cases[i].host);
+        if (found)
+            assert_int_equal(address.port, cases[i].port);
+    }
 }
 
 static const char *const names[] = {"path", "static", "listing", "max_connections", "max_body_size", NULL};
@@ -188,6 +298,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out_is_told_and_leaves_nothing),
         cmocka_unit_test(a_file_that_is_right_is_read_as_it_stands),
+        cmocka_unit_test(tls_is_read_as_it_stands),
+        cmocka_unit_test(tls_defaults),
+        cmocka_unit_test(addresses_have_schemes),
         cmocka_unit_test(the_nearest_name_is_suggested),
         cmocka_unit_test(characters_are_those_of_rfc_3629),
     };
