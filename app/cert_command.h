@@ -1,4 +1,4 @@
-/* The command cert: what a file of certificates says. */
+/* The command cert: prints the certificates in a file. */
 #ifndef UVH_APP_CERT_COMMAND_H
 #define UVH_APP_CERT_COMMAND_H
 

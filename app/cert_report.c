@@ -38,7 +38,7 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* Every certificate of a file, whatever else is in it. False after a message. */
+/* Reads every certificate of a file, which may contain other things, too. False after a message. */
 static bool read_chain(const char *path, struct chain *chain)
 {
     char reason[120];
@@ -109,7 +109,7 @@ static bool is_issued_by(X509 *certificate, X509 *issuer)
     return issued;
 }
 
-/* What is no authority may be its own issuer as well. */
+/* Without X509_check_issued, which refuses certificates that may not sign others. */
 static bool is_self_signed(X509 *certificate)
 {
     EVP_PKEY *key = X509_get0_pubkey(certificate);

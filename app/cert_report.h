@@ -1,4 +1,4 @@
-/* What a file of certificates says, in words. Called by the command cert. */
+/* Prints the certificates in a file. Called by the command cert. */
 #ifndef UVH_APP_CERT_REPORT_H
 #define UVH_APP_CERT_REPORT_H
 
@@ -8,7 +8,8 @@ struct uvh_cert_command {
     const char *passphrase_file; /* NULL: none */
 };
 
-/* Prints it. UVH_EXIT_OK, or UVH_EXIT_FAILED when something is wrong with it. */
+/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED when a certificate is not valid now, the key does not belong to
+ * it, or a file cannot be read. */
 int uvh_cert_report(const struct uvh_cert_command *command);
 
 #endif

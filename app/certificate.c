@@ -27,7 +27,7 @@ int64_t uvh_certificate_seconds(const ASN1_TIME *time)
     return ASN1_TIME_to_tm(time, &parts) == 1 ? (int64_t)timegm(&parts) : 0;
 }
 
-/* What somebody else has written into a certificate may hold anything. */
+/* The text in a certificate may contain any bytes. */
 static void print_clean(const unsigned char *bytes, size_t length, FILE *out)
 {
     for (size_t i = 0; i < length; i++)

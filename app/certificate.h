@@ -1,4 +1,4 @@
-/* What a certificate says, as text. With OpenSSL's libcrypto alone: the build leaves these files out without it. */
+/* The fields of a certificate as text. Needs OpenSSL's libcrypto: a build without it leaves this out. */
 #ifndef UVH_APP_CERTIFICATE_H
 #define UVH_APP_CERTIFICATE_H
 
@@ -13,17 +13,18 @@
 /* SHA-256 of the certificate: "AB:CD:...". False when memory ran out. */
 bool uvh_certificate_fingerprint(const X509 *certificate, char text[UVH_CERTIFICATE_FINGERPRINT_SIZE]);
 
-/* Seconds since 1970; 0 for what is no time. */
+/* Seconds since 1970; 0: not a valid time. */
 int64_t uvh_certificate_seconds(const ASN1_TIME *time);
 
-/* A name as RFC 2253 has it, and those of subjectAltName, separated by commas. Control characters are shown as '?'. */
+/* A name in the format of RFC 2253, and the names of subjectAltName, separated by commas. Control
+ * characters are printed as '?'. */
 void uvh_certificate_print_name(const X509_NAME *name, FILE *out);
 void uvh_certificate_print_names(const X509 *certificate, FILE *out);
 
 /* "ECDSA P-256 (256 bits)" */
 void uvh_certificate_print_key(const EVP_PKEY *key, FILE *out);
 
-/* Of the last error of OpenSSL; its queue is empty then. */
+/* The reason of OpenSSL's last error. Empties its queue. */
 const char *uvh_certificate_reason(char *text, size_t size);
 
 #endif

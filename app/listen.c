@@ -46,7 +46,7 @@ int uvh_listen_check(const struct uvh_options *options, bool tls)
     return UVH_EXIT_OK;
 }
 
-/* Unix sockets are for programs of this machine, and have no TLS. */
+/* Unix sockets have no TLS: only programs of this machine connect to them. */
 static bool has_tls(const struct uvh_address *address, bool tls)
 {
     return tls && uvh_address_path(address) == NULL && address->scheme != UVH_SCHEME_HTTP;
@@ -72,8 +72,7 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
-/* A free port for addresses without TLS beside others with it: the server tells that of its first listener
- * alone. 0: there is none. */
+/* A free port for the second scheme: uvhttp_server_port tells that of the first listener alone. 0: none. */
 static int find_free_port(const char *host)
 {
     union {
@@ -96,8 +95,8 @@ static int find_free_port(const char *host)
     return port;
 }
 
-/* The system would let two listeners of one process share a port, and clients would get the one or the
- * other. */
+/* Refuses a port that is used with both schemes: SO_REUSEPORT would allow it, and clients would get one of
+ * them by chance. */
 static bool check_shared(const struct uvh_address *addresses, size_t index)
 {
     const struct uvh_address *address = &addresses[index];

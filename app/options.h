@@ -18,7 +18,7 @@ struct uvh_option_list {
     size_t count;
 };
 
-/* What is said of TLS. */
+/* The TLS options. */
 struct uvh_tls_options {
     struct uvh_option_list certificates, keys;
     bool self_signed;

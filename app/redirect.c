@@ -15,14 +15,14 @@ static void on_freed(void *arg)
     redirect->server = NULL;
 }
 
-/* How much of "host[:port]" is the host. */
+/* The length of the host in "host[:port]". */
 static size_t host_length(const char *host)
 {
     const char *end = *host == '[' ? strchr(host, ']') : NULL;
     return end != NULL ? (size_t)(end - host) + 1 : strcspn(host, ":");
 }
 
-/* A middleware that answers every request. */
+/* A middleware that responds to every request. */
 static int send_to_https(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct uvh_redirect *redirect = arg;
@@ -56,7 +56,7 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites, co
     uvhttp_config_t own = *config;
     own.workers = 1; /* as on any loop of the caller's */
     bool verbose = own.log_level >= UVHTTP_LOG_DEBUG;
-    /* Starting and stopping is told once, by the other one. */
+    /* The other server logs start and stop. */
     if (own.log_level > UVHTTP_LOG_WARNING && !verbose)
         own.log_level = UVHTTP_LOG_WARNING;
     uvhttp_server_t *server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
@@ -71,7 +71,7 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites, co
     return err != 0 ? err : uvhttp_server_use(server, send_to_https, redirect);
 }
 
-/* Whether some listener has that host and port already: the system would let both accept there. */
+/* Whether a listener of this process has that host and port: SO_REUSEPORT would allow a second one. */
 static bool is_taken(const struct uvh_address *addresses, size_t count, const struct uvh_address *wanted)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,5 @@
-/* A plain HTTP listener that sends everybody to https: a second server on the loop of the one that has the sites. */
+/* Plain HTTP listeners that redirect every request to https: a second server on the loop of the one with
+ * the sites. */
 #ifndef UVH_APP_REDIRECT_H
 #define UVH_APP_REDIRECT_H
 
@@ -11,13 +12,14 @@ struct uvh_redirect {
     int https_port;
 };
 
-/* Listens on the hosts of those addresses (`count`, with their final ports) that have TLS, if the setup wants it.
- * `config` is that of `sites`. False after a message was printed. To be closed, whatever the result. */
+/* Listens on the hosts of those `addresses` that have TLS, if the setup has a port for it. The addresses
+ * have their final ports; `config` is that of `sites`. False after a message was printed. Close `redirect`
+ * in either case. */
 bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config);
 
-/* Ends the server at once, before that of the sites is freed: it runs the loop until nothing is left. */
+/* Frees the server, before that of the sites is freed: runs the loop until it is gone. */
 void uvh_redirect_close(struct uvh_redirect *redirect, uvhttp_server_t *sites);
 
 #endif

@@ -1,5 +1,5 @@
-/* See self_signed.h. Guarantees that the file is complete at any time, whoever makes it at the same moment: it is
- * written under another name, and renamed while the directory is locked. Called by tls_setup.c. */
+/* See self_signed.h. The file is complete at any time, also when several programs start at once: it is
+ * written under a temporary name and renamed, while the directory is locked. Called by tls_setup.c. */
 #include "self_signed.h"
 
 #include <arpa/inet.h>
@@ -48,30 +48,46 @@ refuse(const struct message *message, const char *format, ...)
     return false;
 }
 
-/* The name of this machine as a certificate can have it; "" when it has none, or one that is not of the DNS. */
+/* Labels of letters, digits and hyphens (RFC 1123): what a certificate can have and clients compare. */
+static bool is_host_name(const char *host)
+{
+    static const char alphanumeric[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    for (size_t length; *host != '\0'; host += length) {
+        length = strcspn(host, ".");
+        if (length == 0 || length > 63 || strspn(host, alphanumeric) == 0 ||
+            strchr(alphanumeric, host[length - 1]) == NULL)
+            return false;
+        for (size_t i = 0; i < length; i++) {
+            if (host[i] != '-' && strchr(alphanumeric, host[i]) == NULL)
+                return false;
+        }
+        length += host[length] == '.';
+    }
+    return true;
+}
+
+/* The name of this machine; "" when it has none that fits into a certificate. */
 static void find_host(char host[HOST_SIZE])
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
     if (gethostname(host, HOST_SIZE) != 0)
         host[0] = '\0';
     host[HOST_SIZE - 1] = '\0';
-    if (host[strspn(host, allowed)] != '\0' || strcmp(host, "localhost") == 0 || strstr(host, "..") != NULL ||
-        host[0] == '.' || host[0] == '-')
+    if (!is_host_name(host) || strcmp(host, "localhost") == 0)
         host[0] = '\0';
 }
 
 /* ---- the directory ---- */
 
 /* "$XDG_STATE_HOME/uvhttp", else "~/.local/state/uvhttp" (XDG Base Directory Specification). */
-static bool find_folder(char folder[PATH_MAX], const struct message *message)
+static bool find_directory(char directory[PATH_MAX], const struct message *message)
 {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int length;
     if (state != NULL && *state == '/') /* a relative one is to be ignored */
-        length = snprintf(folder, PATH_MAX, "%s/uvhttp", state);
+        length = snprintf(directory, PATH_MAX, "%s/uvhttp", state);
     else if (home != NULL && *home == '/')
-        length = snprintf(folder, PATH_MAX, "%s/.local/state/uvhttp", home);
+        length = snprintf(directory, PATH_MAX, "%s/.local/state/uvhttp", home);
     else
         return refuse(message,
                       "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
@@ -82,19 +98,19 @@ static bool find_folder(char folder[PATH_MAX], const struct message *message)
                   "to another one, or name a certificate with --tls-cert");
 }
 
-static bool refuse_folder(const char *folder, int number, const struct message *message)
+static bool refuse_directory(const char *directory, int number, const struct message *message)
 {
     return refuse(message,
                   "a self-signed certificate cannot be kept in '%s': %s; set XDG_STATE_HOME to a directory "
                   "that can be written, or name a certificate with --tls-cert",
-                  folder, strerror(number));
+                  directory, strerror(number));
 }
 
 /* Makes a directory with those above it. 0 or errno's. */
-static int make_folder(const char *folder)
+static int make_directory(const char *directory)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s", folder);
+    snprintf(path, sizeof(path), "%s", directory);
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0700) != 0 && errno != EEXIST && access(path, F_OK) != 0)
@@ -104,15 +120,15 @@ static int make_folder(const char *folder)
     return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-/* Opens the directory, which nobody else can enter then; -1 with errno set. */
-static int open_folder(const char *folder)
+/* Opens the directory, which has to be ours; with `close_it` nobody else can enter it then. -1 with errno set. */
+static int open_directory(const char *directory, bool close_it)
 {
     struct stat facts;
-    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0)
         return -1;
     int error = fstat(descriptor, &facts) != 0 ? errno : facts.st_uid != geteuid() ? EPERM : 0;
-    if (error == 0 && (facts.st_mode & 077) != 0 && fchmod(descriptor, 0700) != 0)
+    if (error == 0 && close_it && (facts.st_mode & 077) != 0 && fchmod(descriptor, 0700) != 0)
         error = errno;
     if (error == 0)
         return descriptor;
@@ -131,8 +147,8 @@ static bool covers(X509 *certificate, const char *host)
            (*host == '\0' || X509_check_host(certificate, host, 0, 0, NULL) == 1);
 }
 
-/* Whether a certificate and its key can be used for some days yet. */
-static bool will_do(X509 *certificate, EVP_PKEY *key, const char *host)
+/* Whether a certificate and its key can be used for some more days. */
+static bool is_usable(X509 *certificate, EVP_PKEY *key, const char *host)
 {
     time_t now = time(NULL), later = now + RENEW_DAYS * DAY;
     return certificate != NULL && key != NULL && X509_check_private_key(certificate, key) == 1 &&
@@ -146,11 +162,11 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* The file of the directory, if it is ours and will do. */
-static bool use_existing(int folder, const char *host, char *fingerprint)
+/* The existing file, if it is ours and can be used. */
+static bool use_existing(int directory, const char *host, char *fingerprint)
 {
     struct stat facts;
-    int descriptor = openat(folder, own_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int descriptor = openat(directory, own_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return false;
     bool ours = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
@@ -163,7 +179,7 @@ static bool use_existing(int folder, const char *host, char *fingerprint)
     X509 *certificate = PEM_read_X509(file, NULL, no_passphrase, NULL);
     rewind(file);
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);
-    bool good = will_do(certificate, key, host) && uvh_certificate_fingerprint(certificate, fingerprint);
+    bool good = is_usable(certificate, key, host) && uvh_certificate_fingerprint(certificate, fingerprint);
     X509_free(certificate);
     EVP_PKEY_free(key);
     fclose(file);
@@ -183,7 +199,7 @@ static bool add_extension(X509 *certificate, int name, const char *value)
     return added;
 }
 
-/* A positive number of 127 bits that no other certificate has. */
+/* A random positive number of 127 bits, so that no other certificate has it. */
 static bool set_serial(X509 *certificate)
 {
     unsigned char bytes[16];
@@ -198,7 +214,7 @@ static bool set_serial(X509 *certificate)
 
 static bool set_name(X509 *certificate, const char *host)
 {
-    /* Browsers show it in their lists, so machines have different ones. */
+    /* Shown in lists of certificates, so machines should have different ones. */
     const char *common = *host == '\0' || strlen(host) > 64 ? "localhost" : host;
     X509_NAME *name = X509_get_subject_name(certificate);
     return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"uvhttp self-signed",
@@ -215,7 +231,7 @@ static bool fill(X509 *certificate, EVP_PKEY *key, const char *host)
              *host == '\0' ? "" : ",DNS:", host);
     return X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
            set_name(certificate, host) &&
-           /* An hour ago, for clients whose clock is behind. */
+           /* An hour ago: the clock of a client may be slow. */
            X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != NULL &&
            X509_gmtime_adj(X509_getm_notAfter(certificate), VALID_DAYS * DAY - 3600) != NULL &&
            X509_set_pubkey(certificate, key) == 1 &&
@@ -227,8 +243,8 @@ static bool fill(X509 *certificate, EVP_PKEY *key, const char *host)
            X509_sign(certificate, key, EVP_sha256()) > 0;
 }
 
-/* Writes both to a file of the directory that nobody else can read, under their name in one step. 0 or errno's. */
-static int write_file(int folder, const char *path, X509 *certificate, EVP_PKEY *key)
+/* Writes both to one file with mode 0600, which appears under its name when it is complete. 0 or errno's. */
+static int write_file(int directory, const char *path, X509 *certificate, EVP_PKEY *key)
 {
     char other[PATH_MAX + 16];
     snprintf(other, sizeof(other), "%s.XXXXXX", path);
@@ -254,11 +270,11 @@ static int write_file(int folder, const char *path, X509 *certificate, EVP_PKEY 
     if (error != 0)
         unlink(other);
     else
-        fsync(folder);
+        fsync(directory);
     return error;
 }
 
-static bool make_new(int folder, struct uvh_self_signed *found, const char *host,
+static bool make_new(int directory, struct uvh_self_signed *found, const char *host,
                      const struct message *message)
 {
     char reason[120];
@@ -269,7 +285,7 @@ static bool make_new(int folder, struct uvh_self_signed *found, const char *host
     if (!made)
         refuse(message, "a self-signed certificate cannot be made: %s",
                uvh_certificate_reason(reason, sizeof(reason)));
-    int error = made ? write_file(folder, found->path, certificate, key) : 0;
+    int error = made ? write_file(directory, found->path, certificate, key) : 0;
     if (error != 0)
         made = refuse(
             message,
@@ -284,20 +300,20 @@ static bool make_new(int folder, struct uvh_self_signed *found, const char *host
 bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *text, size_t size)
 {
     const struct message message = {text, size};
-    char folder[PATH_MAX], host[HOST_SIZE];
+    char directory[PATH_MAX], host[HOST_SIZE];
     *found = (struct uvh_self_signed){.fingerprint = ""};
     find_host(host);
-    if (!find_folder(folder, &message))
+    if (!find_directory(directory, &message))
         return false;
     snprintf(found->path, sizeof(found->path), "%.*s/%s", (int)(sizeof(found->path) - sizeof(own_name) - 1),
-             folder, own_name);
-    int error = make ? make_folder(folder) : 0;
-    int descriptor = error == 0 ? open_folder(folder) : -1;
+             directory, own_name);
+    int error = make ? make_directory(directory) : 0;
+    int descriptor = error == 0 ? open_directory(directory, make) : -1;
     if (descriptor < 0) {
         error = error != 0 ? error : errno;
-        return (!make && error == ENOENT) || refuse_folder(folder, error, &message);
+        return (!make && error == ENOENT) || refuse_directory(directory, error, &message);
     }
-    /* Another program may be at it. Where there are no locks each makes its own, and the last one stays. */
+    /* On a file system without locks each program makes its own, and the last one stays. */
     flock(descriptor, LOCK_EX);
     bool good = use_existing(descriptor, host, found->fingerprint);
     if (!good)

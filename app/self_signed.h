@@ -1,5 +1,5 @@
-/* A certificate of our own, for localhost, its addresses and the name of this machine: a file with certificate and
- * key in the user's state directory, which is used again until it is about to expire. */
+/* A self-signed certificate for localhost, its addresses and the name of this machine: one file with the
+ * certificate and its key in the user's state directory. It is reused until it is about to expire. */
 #ifndef UVH_APP_SELF_SIGNED_H
 #define UVH_APP_SELF_SIGNED_H
 
@@ -14,8 +14,8 @@ struct uvh_self_signed {
     char fingerprint[96]; /* SHA-256, "AB:CD:..."; "" when there is none yet */
 };
 
-/* Finds the file, and makes it when that is allowed and there is none that will do. False with a NUL-terminated
- * message of at most `size` bytes. */
+/* Finds the file. With `make` it is created when there is none, or none that can be used.
+ * False with a NUL-terminated message of at most `size` bytes. */
 bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *message, size_t size);
 
 #endif

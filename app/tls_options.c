@@ -1,5 +1,5 @@
-/* See tls_options.h. Symbolic links are kept: a tool that renews certificates lets them lead to the next file, and
- * a path without them would stay with the old one. Called by serve_site.c. */
+/* See tls_options.h. Symbolic links are not resolved: tools that renew certificates point them to the new
+ * file, and a resolved path would keep the old one. Called by serve_site.c. */
 #include "tls_options.h"
 
 #include <errno.h>
@@ -12,18 +12,18 @@
 /* An absolute path; NULL with errno set. */
 static char *make_absolute(const char *file)
 {
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
     char *path = NULL;
     if (*file == '/')
         return strdup(file);
-    if (getcwd(folder, sizeof(folder)) == NULL)
+    if (getcwd(directory, sizeof(directory)) == NULL)
         return NULL;
-    if (asprintf(&path, "%s/%s", folder, file) < 0)
+    if (asprintf(&path, "%s/%s", directory, file) < 0)
         return NULL;
     return path;
 }
 
-/* The path of a file, in `*path`. `read`: it has to be there. */
+/* Stores the path of a file in `*path`. `read`: the file has to be readable. */
 static int add_path(struct uvh_tls_files *made, const char *option, const char *file, bool read,
                     const char **path)
 {
@@ -48,7 +48,7 @@ static int add_path_if(struct uvh_tls_files *made, const char *option, const cha
     return file == NULL ? UVH_EXIT_OK : add_path(made, option, file, read, path);
 }
 
-/* The n-th key belongs to the n-th certificate; one that is "" lies in the certificate's file. */
+/* The n-th key belongs to the n-th certificate; "": the key is in the certificate's file. */
 static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_options *given,
                             uvhttp_tls_config_t *config)
 {
@@ -75,7 +75,7 @@ static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_opt
     return code;
 }
 
-/* An option that does nothing without a certificate; NULL when none was given. */
+/* A given option that has no effect without a certificate, or NULL. */
 static const char *find_idle(const struct uvh_tls_options *given)
 {
     const struct {
@@ -99,7 +99,7 @@ static const char *find_idle(const struct uvh_tls_options *given)
     return NULL;
 }
 
-/* What is said twice, or of nothing. */
+/* Refuses options that contradict or need each other. */
 static int check(const struct uvh_tls_options *given, bool wanted)
 {
     const char *idle = wanted ? NULL : find_idle(given);

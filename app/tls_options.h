@@ -1,18 +1,18 @@
-/* What the options of `uvhttp serve` say of TLS, as a configuration file would say it. */
+/* The TLS options of `uvhttp serve`, in the form in which a configuration file has them. */
 #ifndef UVH_APP_TLS_OPTIONS_H
 #define UVH_APP_TLS_OPTIONS_H
 
 #include "setup.h"
 
-/* What the setup points into. */
+/* Memory that the setup points to. */
 struct uvh_tls_files {
     uvhttp_tls_certificate_t certificates[UVH_OPTIONS_LIST_MAX];
     char *paths[2 * UVH_OPTIONS_LIST_MAX + 4];
     size_t path_count;
 };
 
-/* Fills `tls`, which points into `made` and the options: paths are absolute, and lead to something that can be
- * read. UVH_EXIT_OK, or an exit code after a message was printed. To be released, whatever the result. */
+/* Fills `tls`, which points to `made` and the options. Paths are absolute, and the files can be read.
+ * Returns UVH_EXIT_OK, or an exit code after a message was printed. Release `made` in either case. */
 int uvh_tls_options_make(struct uvh_tls_files *made, const struct uvh_tls_options *given,
                          struct uvh_setup_tls *tls);
 void uvh_tls_options_release(struct uvh_tls_files *made);

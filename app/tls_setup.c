@@ -17,14 +17,14 @@
 #define DAY       ((int64_t)86400)
 #define WARN_DAYS 14
 
-/* Where the file says it: a key of the map, or a certificate of the list. */
+/* The place in the file of a key of the map. */
 static struct uvh_mark mark_of(const struct uvh_setup_tls *setup, const char *key)
 {
     const struct uvh_mark nowhere = {0, 0};
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
 }
 
-/* The key that a message begins with, or the whole. */
+/* The place of a certificate: of the key that the message begins with, or of its map. */
 static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index,
                                            const char *message)
 {
@@ -45,8 +45,8 @@ static const char *reason_of(int err, const char *message)
     return err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err);
 }
 
-/* The library's messages name fields of its own configuration; here they are keys. Names of files stand in
- * quotes, and stay. No key is longer than its field. */
+/* Replaces the field names of uvhttp_tls_config_t in a message of the library by the keys of the file.
+ * Quoted text stays. No key is longer than its field. */
 static const char *name_keys(char *message)
 {
     static const char *const fields[][2] = {
@@ -77,7 +77,7 @@ static const char *name_keys(char *message)
     return message;
 }
 
-/* Each certificate alone: notes those that cannot be loaded, and when the others expire. */
+/* Loads each certificate alone: notes those that cannot be loaded, and when the others expire. */
 static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, struct uvh_problems *problems)
 {
     for (size_t i = 0; i < config->certificate_count; i++) {
@@ -96,7 +96,7 @@ static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, st
     }
 }
 
-/* What is wrong with the whole, when no certificate is. A message begins with the field that it is about. */
+/* Notes an error of the rest of the configuration. The message begins with the name of the field. */
 static void note(const struct uvh_tls *tls, int err, char *message, struct uvh_problems *problems)
 {
     char key[UVH_OPTIONS_VARIABLE_SIZE];
@@ -120,7 +120,7 @@ static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool on
     return problems->count == before;
 }
 
-/* Secrets of sessions are nobody else's. The library writes them later, and says nothing when it cannot. */
+/* Creates the file with mode 0600. The library opens it for each line, and ignores errors. */
 static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh_problems *problems)
 {
     const char *path = tls->setup->config.key_log_file;
@@ -156,7 +156,7 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool o
             return false;
         }
         if (tls->self_signed.fingerprint[0] == '\0')
-            return true; /* it is only checked, and made later */
+            return true; /* only checked: `run` makes it */
         tls->own.certificate_file = tls->self_signed.path;
         config.certificates = &tls->own;
         config.certificate_count = 1;

@@ -799,15 +799,18 @@ def test_a_variable_with_a_wrong_value_is_told_in_its_place(write):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_right_and_answers_what_it_says(start, path, tmp_path):
-    assert run("uvhttp", "check", path).stdout == f"{path}: this configuration is right\n"
-    program = start(path, environment={"LISTEN": "127.0.0.1:0", "ACCESS_LOG": str(tmp_path / "access.log")})
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": ""}
+    assert run("uvhttp", "check", path, environment=home).stdout.endswith(f"{path}: this configuration is right\n")
+    program = start(path, environment={"LISTEN": "127.0.0.1:0", "ACCESS_LOG": str(tmp_path / "access.log"), "REDIRECT_PORT": "0", **home})
     commands = re.findall(r"^#     (curl .*)$", path.read_text(), re.M)
     assert len(commands) >= 2
     for command in commands:
         done = subprocess.run(command.replace("8080", str(program.port)), shell=True, capture_output=True, text=True,
-                              env=clean_environment({"no_proxy": "*"}))
+                              env=clean_environment({"no_proxy": "*", **home}))
         assert done.returncode == 0, done.stderr
-        if path.stem == "answers":
+        if path.stem == "https":
+            wanted = {"/health": "Strict-Transport-Security: max-age=300", "": "<html"}
+        elif path.stem == "answers":
             wanted = {"/anything": "503 ", "/version": '{"version": "1.0"}', "/metrics": "uvhttp_requests_total"}
         elif path.stem == "sites":
             wanted = {"www.example": "<html", "x=1": "Location: https://www.example.com/page?x=1", "/health": "ok\n"}

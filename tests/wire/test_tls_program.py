@@ -4,7 +4,9 @@ import datetime
 import hashlib
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import socket
 import ssl
@@ -442,6 +444,25 @@ def test_a_check_makes_no_certificate(start, write, tmp_path):
     program = start("run", path)
     assert self_signed(program)[0] == place and ask(program.port, ca=place).body == b"hello"
     assert f"the certificate '{place}' is valid until 20" in run("uvhttp", "check", path, environment=environment).stdout
+
+
+def test_start_output_on_a_terminal(site, tmp_path):
+    master, terminal = pty.openpty()
+    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0", "--tls-self-signed", "--redirect-http", "0", str(site)],
+                               stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
+                               env=clean_environment({"TERM": "dumb", "XDG_STATE_HOME": str(tmp_path)}))
+    os.close(terminal)
+    output = ""
+    try:
+        while "Ctrl+C" not in output:
+            assert select.select([master], [], [], SAFETY_TIMEOUT)[0], output
+            output += os.read(master, 65536).decode().replace("\r\n", "\n")
+    finally:
+        process.terminate()
+        assert process.wait(SAFETY_TIMEOUT) == 0
+        os.close(master)
+    assert re.search(r"  Local    https://127\.0\.0\.1:\d+/\n  Redirect http://127\.0\.0\.1:\d+/\n", output), output
+    assert re.search(rf"\n  Self-signed certificate {tmp_path}/uvhttp/self-signed\.pem\n  SHA-256 ([0-9A-F]{{2}}:){{31}}[0-9A-F]{{2}}\n", output), output
 
 
 # Redirects to https
