@@ -54,7 +54,9 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
 static void reopen(uv_signal_t *signal, int number)
 {
     (void)number;
-    uvhttp_access_log_reopen(signal->data);
+    struct run *run = signal->data;
+    uvhttp_access_log_reopen(run->access_log);
+    uvh_tls_reload(&run->tls);
 }
 
 static int open_access_log(struct run *run, uvhttp_server_t *server)
@@ -95,7 +97,8 @@ static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp
     return err == 0 ? UVH_EXIT_OK : fail(err);
 }
 
-/* Runs until stopped; SIGHUP meanwhile opens the access log again, and ends nothing when there is none. */
+/* Runs until stopped. SIGHUP opens the access log and loads the certificates again; without them it does
+ * nothing. */
 static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
     uv_loop_t *loop = uvhttp_server_loop(server);
@@ -103,7 +106,7 @@ static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_con
     int err = uv_signal_init(loop, &hangup);
     if (err != 0)
         return fail(err);
-    hangup.data = run->access_log;
+    hangup.data = run;
     uv_unref((uv_handle_t *)&hangup);
     err = uv_signal_start(&hangup, reopen, SIGHUP);
     int code = err == 0 ? listen_and_run(run, server, config) : fail(err);

@@ -168,8 +168,46 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool o
     return load(tls, &config, only_check, problems) && writable;
 }
 
+static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *text, const char *reason)
+{
+    char line[UVHTTP_CONFIG_MESSAGE_SIZE + 80];
+    snprintf(line, sizeof(line), "%s%s", text, reason);
+    uvhttp_log_to_stderr(level, line, &tls->log_level);
+}
+
+static void reload(void *arg)
+{
+    struct uvh_tls *tls = arg;
+    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
+    int err = uvhttp_tls_reload(tls->tls, message, sizeof(message));
+    if (err == 0)
+        log_line(tls, UVHTTP_LOG_INFO, "certificates loaded again, by SIGHUP", "");
+    else
+        log_line(tls, UVHTTP_LOG_ERROR,
+                 "the certificates stay as they are: ", reason_of(err, name_keys(message)));
+}
+
+static void join_reloader(struct uvh_tls *tls)
+{
+    if (tls->has_reloader)
+        uv_thread_join(&tls->reloader);
+    tls->has_reloader = false;
+}
+
+void uvh_tls_reload(struct uvh_tls *tls)
+{
+    if (tls->tls == NULL)
+        return;
+    join_reloader(tls);
+    int err = uv_thread_create(&tls->reloader, reload, tls);
+    tls->has_reloader = err == 0;
+    if (err != 0)
+        log_line(tls, UVHTTP_LOG_ERROR, "the certificates stay as they are: ", uvhttp_strerror(err));
+}
+
 void uvh_tls_close(struct uvh_tls *tls)
 {
+    join_reloader(tls);
     uvhttp_tls_free(tls->tls);
     free(tls->expires);
 }

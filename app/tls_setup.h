@@ -2,6 +2,8 @@
 #ifndef UVH_APP_TLS_SETUP_H
 #define UVH_APP_TLS_SETUP_H
 
+#include <uv.h>
+
 #include "self_signed.h"
 #include "setup.h"
 
@@ -11,7 +13,9 @@ struct uvh_tls {
     struct uvh_self_signed self_signed; /* where the setup wants one */
     uvhttp_tls_certificate_t own;       /* the same for the library */
     int64_t *expires;                   /* of each certificate, in seconds since 1970; when only checked */
-    uvhttp_log_level_t log_level;       /* a copy, since the watching thread reads it */
+    uvhttp_log_level_t log_level;       /* a copy, since other threads read it */
+    bool has_reloader;
+    uv_thread_t reloader; /* the last one, which has ended or will soon */
 };
 
 /* Loads the certificates of `setup`, which has to outlive `tls`. `only_check`: no file is created or
@@ -21,6 +25,9 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool o
 
 /* After the servers that listen with it. */
 void uvh_tls_close(struct uvh_tls *tls);
+
+/* Loads all files again on a thread of its own, which logs the result. Does nothing without TLS. */
+void uvh_tls_reload(struct uvh_tls *tls);
 
 /* Prints to `out` until when each certificate is valid, in lines that begin with `file`. Those that have
  * expired, or expire within 14 days, are warned of on standard error. */
