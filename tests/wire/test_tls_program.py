@@ -370,6 +370,7 @@ def test_a_self_signed_certificate(start, tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     for name in ("localhost", "127.0.0.1", "::1"):
         assert ask(program.port, ca=path, name=name).status == 200
+    tls.openssl("verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", path, path)
     text, names = names_of(path)
     assert "ASN1 OID: prime256v1" in text and "CA:FALSE" in text and "TLS Web Server Authentication" in text
     assert names.startswith("DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1")
@@ -914,7 +915,9 @@ def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
             assert name != "curl" or ran.stdout == "the index\n", command
     finally:
         assert program is None or program.stop() == 0
-    assert done["uvhttp"] >= 5 and done["openssl"] >= 5 and done["curl"] >= 3
+    for name, purpose in (("site", "sslserver"), ("ann", "sslclient")):
+        tls.openssl("verify", "-x509_strict", "-purpose", purpose, "-CAfile", tmp_path / "ca.pem", tmp_path / f"{name}.pem")
+    assert done["uvhttp"] >= 5 and done["openssl"] >= 3 and done["curl"] >= 3
 
 
 def test_the_page_about_https_names_every_option_and_key():
