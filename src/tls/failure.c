@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/pemerr.h>
 #include <openssl/proverr.h>
 #include <openssl/sslerr.h>
@@ -61,10 +62,13 @@ static const char *reason_of(unsigned long error)
         return "the pass phrase is wrong";
     if (library == ERR_LIB_X509 && reason == X509_R_KEY_VALUES_MISMATCH)
         return "the key does not belong to the certificate";
-    if (library == ERR_LIB_X509 && reason == X509_R_KEY_TYPE_MISMATCH)
+    if ((library == ERR_LIB_X509 && reason == X509_R_KEY_TYPE_MISMATCH) ||
+        (library == ERR_LIB_EVP && reason == EVP_R_DIFFERENT_KEY_TYPES))
         return "the key does not belong to the certificate: it is of another type";
     if (library == ERR_LIB_SSL && reason == SSL_R_NO_CIPHER_MATCH)
         return "OpenSSL knows none of them";
+    if (library == ERR_LIB_OSSL_DECODER && reason == ERR_R_UNSUPPORTED)
+        return "it holds no private key in PEM form";
     const char *text = ERR_reason_error_string(error);
     return text == NULL ? "unknown error" : text;
 }

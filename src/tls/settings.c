@@ -55,8 +55,10 @@ static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh
         return refuse_list(message, "ciphers", ciphers);
     if (SSL_CTX_set_ciphersuites(ctx, suites) != 1)
         return refuse_list(message, "cipher_suites", suites);
-    if (SSL_CTX_set1_groups_list(ctx, groups) != 1)
-        return refuse_list(message, "groups", groups);
+    if (SSL_CTX_set1_groups_list(ctx, groups) != 1) {
+        ERR_clear_error(); /* it says "passed invalid argument" */
+        return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not know all of them", groups);
+    }
     return 0;
 }
 

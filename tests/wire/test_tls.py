@@ -172,6 +172,8 @@ def test_refusals_name_what_is_wrong(tmp_path):
     good, other = tls.usual(), tls.certificate("other.example")
     empty = tmp_path / "empty.pem"
     empty.write_text("")
+    bare = tmp_path / "bare.pem"
+    bare.write_text(pem_of(good))
     key = tmp_path / "other.key"
     key.write_text(other.read_text().split("-----END CERTIFICATE-----\n")[1])
     cases = {
@@ -184,7 +186,9 @@ def test_refusals_name_what_is_wrong(tmp_path):
         (f"--cert={good}", "--profile=7"): "profile is 7; allowed are 0 and 1",
         (f"--cert={good}", "--ciphers=NOTHING"): 'ciphers is "NOTHING": OpenSSL knows none of them',
         (f"--cert={good}", "--suites=NOTHING"): 'cipher_suites is "NOTHING"',
-        (f"--cert={good}", "--groups=nothing"): 'groups is "nothing"',
+        (f"--cert={good}", "--groups=nothing"): 'groups is "nothing": OpenSSL does not know all of them',
+        (f"--cert={bare}",): f"the key of {bare} cannot be read from {bare}: it holds no private key in PEM form",
+        (f"--cert={good}", f"--key={tls.usual('rsa')}"): "the key does not belong to the certificate: it is of another type",
         (f"--cert={good}", "--client-auth=2"): "client_auth is on, and client_ca_file is not set",
         (f"--cert={good}", "--client-auth=9"): "client_auth is 9; allowed are 0 to 2",
         (f"--cert={good}", "--client-auth=2", f"--ca={empty}"): f"client_ca_file '{empty}' holds no certificate in PEM form",
