@@ -33,13 +33,13 @@ def place_pipe(ends):
 
 
 class Browser:
-    def __init__(self):
+    def __init__(self, *flags):
         self.profile = tempfile.mkdtemp(prefix="uvhttp-browser-")
         child_reads, self.to_child = os.pipe()
         self.from_child, child_writes = os.pipe()
         # Without its sandbox, which neither root nor many containers can have: the pages are our own.
         command = [find(), "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--no-first-run", "--hide-scrollbars", f"--user-data-dir={self.profile}"]
+                   "--no-first-run", "--hide-scrollbars", *flags, f"--user-data-dir={self.profile}"]
         self.process = subprocess.Popen([*command, "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, close_fds=False, start_new_session=True,
                                         preexec_fn=lambda: place_pipe((child_reads, child_writes)))

@@ -57,8 +57,10 @@ static void client_writes(struct run *run, size_t count)
     if (!pair.ready || SSL_is_init_finished(pair.client) == 0 || run->changed || count == 0)
         return;
     for (size_t i = 0; i < count; i++)
-        data[i] = run->sent++;
-    require(SSL_write(pair.client, data, (int)count) == (int)count);
+        data[i] = (unsigned char)(run->sent + i);
+    if (SSL_write(pair.client, data, (int)count) == (int)count)
+        run->sent = (unsigned char)(run->sent + count);
+    ERR_clear_error();
 }
 
 static void server_writes(size_t count)
@@ -110,10 +112,11 @@ static void step(struct run *run, unsigned what, size_t size)
     default:
         if (size == 7)
             uvh_tls_session_close(pair.server);
-        else if (size == 8 && SSL_is_init_finished(pair.client) != 0)
+        else if (size == 8 && SSL_version(pair.client) == TLS1_3_VERSION)
             SSL_key_update(pair.client, SSL_KEY_UPDATE_REQUESTED);
         else
             client_goes_on();
+        break;
     }
     require(ERR_peek_error() == 0);
 }

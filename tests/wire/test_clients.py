@@ -177,7 +177,7 @@ def test_aiohttp(server):
 
 def test_node(server):
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    output = run(installed("node", "nodejs"), str(CLIENTS / "fetch.mjs"), str(server.port), env=environment)
+    output = run(installed("node", "nodejs"), str(CLIENTS / "fetch.mjs"), f"http://127.0.0.1:{server.port}", env=environment)
     assert output == b"ok\n"
 
 
@@ -185,4 +185,4 @@ def test_go(server, tmp_path):
     environment = {"HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": "", "NO_PROXY": "*"}
     program = tmp_path / "client"
     run(installed("go", "golang-go"), "build", "-o", str(program), str(CLIENTS / "client.go"), env=environment)
-    assert run(str(program), str(server.port), env=environment) == b"ok\n"
+    assert run(str(program), f"http://127.0.0.1:{server.port}", env=environment) == b"ok\n"

@@ -57,7 +57,7 @@ class WireServer:
         """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a certificate."""
         if tls is None and os.environ.get("UVHTTP_WIRE_TLS"):
             tls = next(VERSIONS)
-        flags = [f"--{name}={value}" for name, value in {**PATIENT, **limits}.items()]
+        flags = [f"--{name.replace('tls_version', 'tls-version')}={value}" for name, value in {**PATIENT, **limits}.items()]
         self.tls = None
         if tls:
             flags.append(f"--tls={tls_tools.usual() if tls in ('1.2', '1.3') else tls}")

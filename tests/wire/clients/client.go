@@ -1,5 +1,5 @@
 // Talks to wire_server as Go programs do: net/http with its connection pool, streamed uploads, trailers and
-// Expect: 100-continue. Usage: client PORT. Prints "ok" when everything was as it should be. Standard library only.
+// Expect: 100-continue. Usage: client URL, without a path. Prints "ok" when everything was as it should be. Standard library only.
 package main
 
 import (
@@ -135,7 +135,7 @@ func (c *counter) Read(into []byte) (int, error) {
 
 func main() {
 	log.SetFlags(log.Lshortfile)
-	base = "http://127.0.0.1:" + os.Args[1]
+	base = os.Args[1]
 	transport := &http.Transport{MaxIdleConnsPerHost: 50, ExpectContinueTimeout: time.Minute}
 	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	keepAlive(client)

@@ -1,9 +1,11 @@
 // Talks to wire_server as Node programs do: fetch with its connection pool, and http.Agent with keep-alive.
-// Usage: node fetch.mjs PORT. Prints "ok" when everything was as it should be; throws otherwise.
+// Usage: node fetch.mjs URL, without a path. Prints "ok" when everything was as it should be; throws otherwise.
 import assert from 'node:assert/strict';
 import http from 'node:http';
+import https from 'node:https';
 
-const base = `http://127.0.0.1:${process.argv[2]}`;
+const base = process.argv[2];
+const { Agent, request: open } = base.startsWith('https:') ? https : http;
 
 function pattern(size) {
     return Buffer.alloc(size, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
@@ -11,7 +13,7 @@ function pattern(size) {
 
 function ask(agent, method, path, headers = {}, pieces = []) {
     return new Promise((resolve, reject) => {
-        const request = http.request(base + path, { agent, method, headers }, (response) => {
+        const request = open(base + path, { agent, method, headers }, (response) => {
             const chunks = [];
             response.on('data', (chunk) => chunks.push(chunk));
             response.on('end', () => resolve({ status: response.statusCode, headers: response.headers,
@@ -57,7 +59,7 @@ async function withFetch() {
 }
 
 async function withAgent() {
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     assert.equal((await ask(agent, 'GET', '/hello')).reused, false);
     for (let i = 0; i < 50; i++) {
         const answer = await ask(agent, 'GET', `/users/${i}`);

@@ -271,6 +271,10 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
         app.certificate = equals + 1;
         return true;
     }
+    if (strncmp(flag, "--tls-version=", 14) == 0) { /* the only one: uvhttp_tls_version_t */
+        app.version = (uvhttp_tls_version_t)strtol(equals + 1, NULL, 10);
+        return true;
+    }
     if (strncmp(flag, "--port=", 7) == 0) {
         *port = (int)strtol(equals + 1, NULL, 10);
         return true;
@@ -327,6 +331,8 @@ static int listen_tls(int port)
     int err = uvhttp_tls_new(&tls,
                              &(uvhttp_tls_config_t){.certificates = &certificate,
                                                     .certificate_count = 1,
+                                                    .min_version = app.version,
+                                                    .max_version = app.version,
                                                     .allocator = &counting_allocator},
                              message, sizeof message);
     if (err != 0) {

@@ -30,6 +30,7 @@ struct app {
     int last_error;
     int duplicate_error;     /* what adding a route twice gave */
     int frozen_error;        /* what adding a route after listen gave */
+    uvhttp_tls_version_t version;
     const char *certificate; /* PEM with its key: TLS is spoken; NULL: plain text */
 };
 
