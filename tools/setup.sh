@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-http, bench-ws, bench-parser, bench-alone, conformance, tidy, docs, arm64
+# Installs the Debian packages that one of serve, test, bench, bench-http, bench-ws, bench-parser, bench-alone, conformance, conformance-tls, tidy, docs, arm64
 # needs, or one of the servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by
 # tools/benchlib/contender.py.
 #
@@ -10,12 +10,13 @@ set -eu
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libcrypt-dev libmimalloc-dev
     libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest
-    python3-httpx python3-aiohttp python3-websockets python3-yaml python3-html5lib curl nodejs golang-go strace wrk chromium prometheus
+    python3-httpx python3-aiohttp python3-websockets python3-yaml python3-html5lib curl openssl nodejs golang-go strace wrk chromium prometheus
     doxygen libcjson-dev brotli zstd libhiredis-dev redis-server"
 bench_alone="$serve libcmocka-dev python3"
 # A newer Node than the distribution's brings its own npm, which that of the distribution would be in conflict with.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
 conformance="$bench_alone python3-venv debian-archive-keyring"
+conformance_tls="$bench_alone sslscan nmap testssl.sh openssl"
 bench="$bench_alone nginx-light wrk"
 bench_http="$bench_alone wrk"
 bench_ws="$bench_alone strace"
@@ -51,6 +52,7 @@ bench-ws) wanted=$bench_ws ;;
 bench-parser) wanted=$bench_parser ;;
 bench-alone) wanted=$bench_alone ;;
 conformance) wanted=$conformance ;;
+conformance-tls) wanted=$conformance_tls ;;
 tidy) wanted=$tidy ;;
 docs) wanted=$docs ;;
 arm64) wanted=$arm64 ;;
@@ -67,7 +69,7 @@ peer-actix | peer-tokio-tungstenite | peer-fastwebsockets) wanted=$peer_actix ;;
 peer-granian | peer-websockets) wanted=$peer_granian ;;
 peer-libwebsockets) wanted=$peer_libwebsockets ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-ws|bench-parser|bench-alone|conformance|peer-NAME|tidy|docs|arm64" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-ws|bench-parser|bench-alone|conformance|conformance-tls|peer-NAME|tidy|docs|arm64" >&2
     exit 2
     ;;
 esac

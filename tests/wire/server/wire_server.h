@@ -28,8 +28,8 @@ struct app {
     uint64_t streams_closed;
     uint64_t refused_pieces; /* because too much waited to be sent */
     int last_error;
-    int duplicate_error;     /* what adding a route twice gave */
-    int frozen_error;        /* what adding a route after listen gave */
+    int duplicate_error; /* what adding a route twice gave */
+    int frozen_error;    /* what adding a route after listen gave */
     uvhttp_tls_version_t version;
     const char *certificate; /* PEM with its key: TLS is spoken; NULL: plain text */
 };

@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""./dev conformance tls: what public scanners say of our TLS: sslscan, nmap's ssl-enum-ciphers, testssl.sh.
+
+Each scans a server of ours with both profiles and both kinds of keys. A protocol, cipher, curve or renegotiation that a scanner calls weak fails the run, and so does
+a known vulnerability. What is accepted although a scanner remarks on it stands in ACCEPTED, with its reason. Ends with 1 if something failed.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROFILES = {"intermediate": ("TLSv1.2", "TLSv1.3"), "modern": ("TLSv1.3",)}
+KEYS = {"ECDSA": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "RSA": ["-newkey", "rsa:2048"]}
+SECURE_GROUPS = {"x25519", "x448", "secp256r1", "secp384r1", "secp521r1"}
+# Findings of testssl.sh by the beginning of their id, and why they say nothing of the server.
+ACCEPTED = {
+    "cert_trust": "the certificate of the test is made for it",
+    "cert_chain_of_trust": "no authority has signed the certificate of the test",
+    "cert_caIssuers": "as above",
+    "cert_crlDistributionPoints": "as above",
+    "cert_ocspURL": "as above",
+    "cert_revocation": "as above",
+    "cert_notAfter": "it is valid for 30 days",
+    "cert_expirationStatus": "as above",
+    "cert_extlifeSpan": "as above",
+    "OCSP_stapling": "no authority gives responses for it",
+    "DNS_CAArecord": "localhost has no DNS record",
+    "HSTS": "a matter of the site, off unless it is asked for",
+    "security_headers": "a matter of the site",
+    "banner_server": "there is none",
+    "BREACH": "nothing is compressed here; a matter of the site",
+    "overall_grade": "of the certificate that is not trusted",
+    "grade_cap_reason": "as above",
+    "scanTime": "how long it took",
+    "engine_problem": "of the OpenSSL that testssl.sh uses",
+    "optimal_proto": "of the OpenSSL that testssl.sh uses",
+    "HTTP_clock_skew": "no finding",
+    "clientsimulation": "old clients without TLS 1.2 or 1.3, which are not supported",
+    "FS_ECDHE_curves": "judged by sslscan",
+}
+BAD = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
+
+
+class Failed(Exception):
+    """A scanner could not be run."""
+
+
+def run(command, codes=(0,), **how):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, **how)
+    if done.returncode not in codes:
+        raise Failed(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}")
+    return done.stdout
+
+
+def judge_sslscan(text, protocols):
+    """What is wrong, by sslscan's XML."""
+    test = xml.etree.ElementTree.fromstring(text).find("ssltest")
+    wrong = []
+    names = {("tls", version): f"TLSv{version}" for version in ("1.0", "1.1", "1.2", "1.3")}
+    for protocol in test.findall("protocol"):
+        name = names.get((protocol.get("type"), protocol.get("version")), f"{protocol.get('type')}v{protocol.get('version')}")
+        if (protocol.get("enabled") == "1") != (name in protocols):
+            wrong.append(f"{name} is {'on' if protocol.get('enabled') == '1' else 'off'}")
+    for cipher in test.findall("cipher"):
+        if cipher.get("strength") not in ("strong", "acceptable") or int(cipher.get("bits")) < 128:
+            wrong.append(f"{cipher.get('cipher')} is {cipher.get('strength')}")
+    if not test.findall("cipher"):
+        wrong.append("no cipher was found")
+    for group in test.findall("group"):
+        if group.get("name").split()[0].lower() not in SECURE_GROUPS:
+            wrong.append(f"the group {group.get('name')}")
+    renegotiation = test.find("renegotiation")
+    if renegotiation is not None and renegotiation.get("supported") == "1" and renegotiation.get("secure") != "1":
+        wrong.append("insecure renegotiation")
+    if test.find("compression") is not None and test.find("compression").get("supported") == "1":
+        wrong.append("compression")
+    wrong += [f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed") if one.get("vulnerable") == "1"]
+    return wrong, f"{len(test.findall('cipher'))} ciphers, {len(test.findall('group'))} groups"
+
+
+def judge_nmap(text, protocols):
+    """What is wrong, by the output of ssl-enum-ciphers: every cipher has a grade."""
+    found = re.findall(r"^\|\s+(TLSv[\d.]+|SSLv\d):", text, re.M)
+    wrong = [f"{name} is on" for name in found if name not in protocols] + [f"{name} is off" for name in protocols if name not in found]
+    grades = re.findall(r"^\|\s+(TLS_\S+) .*- ([A-F])\s*$", text, re.M)
+    wrong += [f"{cipher} has grade {grade}" for cipher, grade in grades if grade != "A"]
+    if "NULL" not in "".join(re.findall(r"compressors:\s*\n\|\s+(\S+)", text)) and "TLSv1.2" in protocols:
+        wrong.append("compression")
+    if not grades:
+        wrong.append("no cipher was found")
+    return wrong, f"{len(grades)} ciphers, least strength {(re.search('least strength: ([A-F])', text) or ['', '?'])[1]}"
+
+
+def judge_testssl(text, protocols):
+    """What is wrong, by testssl.sh's JSON."""
+    findings = json.loads(text)
+    wrong = [f"{one['id']}: {one['finding']} ({one['severity']})" for one in findings
+             if one["severity"] in BAD and not one["id"].startswith(tuple(ACCEPTED))]
+    offered = {one["id"] for one in findings if one["id"] in ("SSLv2", "SSLv3", "TLS1", "TLS1_1", "TLS1_2", "TLS1_3")
+               and one["finding"].startswith("offered")}
+    expected = {name.replace("v", "").replace(".", "_") for name in protocols}
+    if offered != expected:
+        wrong.append(f"offered are {sorted(offered)}")
+    accepted = sorted({one["id"] for one in findings if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))})
+    return wrong, f"{len(findings)} findings" + (f"; accepted: {', '.join(accepted)}" if accepted else "")
+
+
+def sslscan(port, folder):
+    path = folder / "sslscan.xml"
+    run(["sslscan", "--no-colour", f"--xml={path}", "--sni-name=localhost", f"127.0.0.1:{port}"])
+    return path.read_text()
+
+
+def nmap(port, folder):
+    del folder
+    return run(["nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args", "tls.servername=localhost", "-p", port, "127.0.0.1"])
+
+
+def testssl(port, folder):
+    path = folder / "testssl.json"
+    # Its exit code is a number of remarks.
+    run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1", "--jsonfile", path, f"localhost:{port}"],
+        codes=range(256), env={**os.environ, "TERM": "dumb"})
+    if not path.exists():
+        raise Failed("testssl.sh has written no report")
+    return path.read_text()
+
+
+TOOLS = {"sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap), "testssl.sh": (testssl, judge_testssl)}
+
+
+def version_of(tool):
+    package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", tool], capture_output=True, text=True, check=False).stdout
+    return package.strip() or "unknown"
+
+
+def start(program, certificate, profile):
+    server = subprocess.Popen([program, f"--cert={certificate}", f"--profile={list(PROFILES).index(profile)}"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    found = re.search(r"and 127\.0\.0\.1:(\d+)", server.stdout.readline())
+    if not found:
+        raise Failed("the server did not start")
+    return server, int(found[1])
+
+
+def page(rows, versions, library):
+    lines = ["# Scanners of TLS", "",
+             "What public scanners say of a server with each profile and kind of key. The command makes the certificates, starts the server of the tests, and",
+             "fails when a scanner finds a protocol, cipher, group or renegotiation that is weak, or a known vulnerability.", "", "| | |", "|---|---|",
+             f"| date | {datetime.date.today()} |", f"| library | {library} |", *(f"| {tool} | {version} |" for tool, version in versions.items()),
+             "| command | `./dev conformance tls --page` |", "", "| profile | key | scanner | result | what was seen |", "|---|---|---|---|---|"]
+    lines += [f"| {profile} | {key} | {tool} | {'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
+              for profile, key, tool, wrong, seen in rows]
+    lines += ["", "## Accepted remarks", "", "testssl.sh remarks on these, which say nothing of the server:", "", "| finding | reason |", "|---|---|"]
+    lines += [f"| `{name}` | {reason} |" for name, reason in ACCEPTED.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev conformance tls", description=__doc__.split("\n")[0])
+    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"{', '.join(TOOLS)} (default: all)")
+    parser.add_argument("--page", action="store_true", help="write docs/conformance/tls.md from this run")
+    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build/release", metavar="DIR")
+    options = parser.parse_args()
+    for tool in options.tools:
+        if tool not in TOOLS:
+            parser.error(f"there is no tool '{tool}'; there are {', '.join(TOOLS)}")
+    tools = options.tools or list(TOOLS)
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for key, how in KEYS.items():
+            certificate = pathlib.Path(scratch) / f"{key}.pem"
+            run(["openssl", "req", "-x509", *how, "-nodes", "-days", "30", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                 "-keyout", certificate, "-out", certificate.with_suffix(".crt")])
+            certificate.write_text(certificate.read_text() + certificate.with_suffix(".crt").read_text())
+            for profile, protocols in PROFILES.items():
+                server, port = start(options.build_dir / "dist/bin/tls_server", certificate, profile)
+                try:
+                    for tool in tools:
+                        scan, judge = TOOLS[tool]
+                        folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+                        wrong, seen = judge(scan(port, folder), protocols)
+                        rows.append((profile, key, tool, wrong, seen))
+                        print(f"{profile:<13} {key:<6} {tool:<11} {'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}", flush=True)
+                finally:
+                    server.terminate()
+                    server.wait()
+    if options.page:
+        library = run(["openssl", "version"]).split(" (")[0].rsplit(" ", 3)[0]
+        versions = {tool: version_of(tool) for tool in tools}
+        (ROOT / "docs/conformance/tls.md").write_text(page(rows, versions, library))
+    return 1 if any(wrong for _, _, _, wrong, _ in rows) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (Failed, OSError) as error:
+        sys.exit(f"conformance tls: {error}")
