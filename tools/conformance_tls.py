@@ -42,6 +42,7 @@ ACCEPTED = {
     "scanTime": "how long it took",
     "engine_problem": "of the OpenSSL that testssl.sh uses",
     "optimal_proto": "of the OpenSSL that testssl.sh uses",
+    "cipher_order": "all ciphers are strong, so the client chooses the one it is quick with, as Mozilla recommends",
     "HTTP_clock_skew": "no finding",
     "clientsimulation": "old clients without TLS 1.2 or 1.3, which are not supported",
     "FS_ECDHE_curves": "judged by sslscan",

@@ -29,6 +29,8 @@
 
 #include <uvhttp.hpp>
 
+#include "support/tls_certificate.h"
+
 /* Last, because cmocka's macros are called skip and fail. */
 #include "support/hpp_stage.hpp"
 
@@ -1669,6 +1671,46 @@ static void test_sockets_proxies_and_connections(void **)
 }
 
 /* Whatever allocation fails: there is an answer or an end, and what was given is destroyed. */
+static void test_tls(void **)
+{
+    const uvhttp::TlsCertificate pairs[] = {
+        {.certificate = TLS_CERTIFICATE, .key = TLS_KEY}
+    };
+    uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN});
+    Stage stage;
+    stage.server->get("/", [](Request req, Response res) {
+        return res.sendText(200, req.tls() == nullptr ? "plain" : req.tls()->version);
+    });
+    stage.server->group("/private").use(uvhttp::requireClientCertificate()).get("/", [](Response res) {
+        return res.sendText(200, "x");
+    });
+    stage.listen();
+    assert_answer(stage.ask("/"), 200, "plain");
+    assert_int_equal(stage.ask("/private/").status, 403);
+    uvhttp::Server server;
+    if (!UVHTTP_TESTS_HTTPS) {
+        assert_true(tls.error() == UVHTTP_ENOTSUP);
+        server.listenTls("127.0.0.1", 0, tls);
+        assert_true(server.error() == UVHTTP_ENOTSUP);
+        return;
+    }
+    assert_true(!tls.error() && tls.native() != nullptr && tls.expires() > 0);
+    server.listenTls("127.0.0.1", 0, tls);
+    assert_true(!server.error() && server.port() > 0);
+    char message[128];
+    assert_true(tls.replace({.certificates = pairs, .ciphers = "none"}, message, sizeof message) ==
+                UVHTTP_ECONFIG);
+    assert_true(holds(message, "ciphers is \"none\""));
+    assert_true(!tls.replace({.certificates = pairs}) && !tls.reload());
+    const uvhttp::Tls broken({});
+    uvhttp::Server other, third;
+    other.listenTls("127.0.0.1", 0, broken);
+    assert_true(other.error() == UVHTTP_ECONFIG && holds(other.where(), "certificates is empty"));
+    third.listenFdTls(-1, tls);
+    assert_true(bool(third.error()));
+    assert_true(bool(uvhttp::Tls({.certificates = pairs, .groups = std::string_view("a\0b", 3)}).error()));
+}
+
 static void test_every_allocation_of_an_exchange_fails(void **)
 {
     int alive = 0;
@@ -1786,6 +1828,7 @@ int main()
         cmocka_unit_test(test_event_hub),
         cmocka_unit_test(test_answers_from_threads),
         cmocka_unit_test(test_sockets_proxies_and_connections),
+        cmocka_unit_test(test_tls),
         cmocka_unit_test(test_every_allocation_of_an_exchange_fails),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
