@@ -127,8 +127,8 @@ typedef struct uvhttp_tls_config {
 UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message,
                                  size_t size);
 
-/* Frees `tls` when the last server that listens with it is freed, or now. Any thread. NULL is
- * fine. */
+/* Frees `tls` when the last server that listens with it is freed, or now. Any thread, but not in `log`.
+ * NULL is fine. */
 UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
 
 /* Loads `config` as uvhttp_tls_new does, and serves by it from the next handshake on. `watch`, `log`

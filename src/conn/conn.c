@@ -274,6 +274,13 @@ static void write_timed_out(struct uvh_conn *conn)
         end_by(conn, UVH_CONN_TIMEOUT_WRITE);
 }
 
+void uvh_conn_drain_handshake(struct uvh_conn *conn)
+{
+    uvh_conn_event_begin(conn);
+    uvh_tls_io_drain(conn);
+    uvh_conn_event_end(conn);
+}
+
 static void handshake_timed_out(struct uvh_conn *conn)
 {
     conn->socket.readable = true;

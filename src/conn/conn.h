@@ -150,6 +150,9 @@ static inline void uvh_conn_ref(struct uvh_conn *conn)
 }
 void uvh_conn_unref(struct uvh_conn *conn);
 
+/* The server stops: a connection that waits for the first byte of a handshake is closed; others may finish it. */
+void uvh_conn_drain_handshake(struct uvh_conn *conn);
+
 /* By shared.c: the socket is ready, removed from the poller; the timeout has expired; work was left. */
 void uvh_conn_ready(struct uvh_poller_socket *socket);
 void uvh_conn_removed(struct uvh_poller_socket *socket);

@@ -135,6 +135,14 @@ void uvh_tls_io_handshake(struct uvh_conn *conn)
         fail(conn, uvhttp_strerror(flushed));
 }
 
+void uvh_tls_io_drain(struct uvh_conn *conn)
+{
+    conn->socket.readable = true;
+    uvh_tls_io_handshake(conn);
+    if (conn->state == UVH_CONN_HANDSHAKING && !conn->tls->begun)
+        uvh_conn_close(conn);
+}
+
 /* ---- receiving ---- */
 
 /* As much plaintext as there is and fits; otherwise what a read of the session says. */
@@ -204,7 +212,8 @@ static ssize_t sent_plaintext(struct uvh_conn *conn, size_t count, bool more)
     int flushed = more && !is_full(conn) ? 0 : uvh_tls_io_flush(conn);
     if (flushed != 0 && flushed != -EAGAIN)
         return flushed;
-    uvh_conn_io_count_sent(conn, count);
+    /* That bytes were encrypted is no progress of the peer's: uvh_tls_io_flush notes what it takes. */
+    uvh_counter_add(&conn->shared->bytes_sent, count);
     return (ssize_t)count;
 }
 

@@ -105,6 +105,21 @@ static void drain_idle(struct uvh_worker *worker)
     }
 }
 
+/* The lists change while they are walked, so each connection is moved to a list of its own first. */
+static void drain_handshakes(struct uvh_worker *worker)
+{
+    struct uvh_list *members = &worker->conns.timeouts[UVH_CONN_TIMEOUT_HANDSHAKE].members;
+    struct uvh_list begun;
+    uvh_list_init(&begun);
+    uvh_list_take_all(&begun, members);
+    while (!uvh_list_empty(&begun)) {
+        struct uvh_list *first = begun.next;
+        uvh_list_remove(first);
+        uvh_list_append(members, first);
+        uvh_conn_drain_handshake(UVH_CONTAINER_OF(first, struct uvh_conn, timeout.link));
+    }
+}
+
 static void begin_drain(struct uvh_worker *worker)
 {
     uvh_accept_end(worker);
@@ -121,8 +136,10 @@ void uvh_worker_obey(struct uvh_worker *worker)
     if (ordered >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING)
         begin_drain(worker);
     worker->closes_idle = ordered >= UVH_WORKER_CLOSE_IDLE;
-    if (worker->life == UVH_WORKER_DRAINING && worker->closes_idle)
+    if (worker->life == UVH_WORKER_DRAINING && worker->closes_idle) {
+        drain_handshakes(worker);
         drain_idle(worker);
+    }
     if (ordered >= UVH_WORKER_END)
         uvh_shared_close_all(&worker->conns);
     uvh_worker_settle(worker);

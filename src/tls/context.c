@@ -78,7 +78,7 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
     const unsigned char *name = NULL;
     size_t length = server_name(ssl, &name);
     const struct uvh_tls_host *host = uvh_tls_generation_host(generation, (const char *)name, length);
-    uvh_tls_session_of(ssl)->client_auth = host->client_auth;
+    uvh_tls_session_of(ssl)->host = host;
     demand_certificate(ssl, (uvhttp_tls_client_auth_t)host->client_auth);
     bool usual =
         host->count == generation->default_host.count &&
@@ -107,11 +107,13 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_lengt
 
 static int on_status_request(SSL *ssl, void *arg)
 {
-    const struct uvh_tls_generation *generation = ((struct uvh_tls_context *)arg)->generation;
+    const struct uvh_tls_certificate *certificates =
+        ((struct uvh_tls_context *)arg)->generation->certificates;
+    const struct uvh_tls_host *host = uvh_tls_session_of(ssl)->host;
     const X509 *leaf = SSL_get_certificate(ssl);
     int64_t now = uvh_clock_unix_ms() / 1000;
-    for (size_t i = 0; i < generation->count; i++) {
-        const struct uvh_tls_certificate *one = &generation->certificates[i];
+    for (size_t i = 0; i < host->count; i++) {
+        const struct uvh_tls_certificate *one = &certificates[host->certificates[i]];
         if (one->leaf != leaf)
             continue;
         if (one->ocsp == NULL || now >= one->ocsp_until)

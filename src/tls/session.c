@@ -325,5 +325,6 @@ bool uvh_tls_session_is_misdirected(const struct uvh_tls_session *session, uvhtt
     const struct uvh_tls_generation *generation = session->context->generation;
     if (!generation->auth_differs)
         return false;
-    return uvh_tls_generation_host(generation, host.base, host.length)->client_auth > session->client_auth;
+    return uvh_tls_generation_host(generation, host.base, host.length)->client_auth >
+           session->host->client_auth;
 }

@@ -21,6 +21,7 @@
 struct ssl_st;
 struct bio_method_st;
 struct uvh_tls_context;
+struct uvh_tls_host;
 struct uvh_tls_info;
 
 struct uvh_tls_session {
@@ -32,12 +33,12 @@ struct uvh_tls_session {
     struct uvh_buffer *kept;   /* holds `input` between events; NULL: nothing does */
     struct uvh_buffer *output; /* ciphertext to be sent: [sent, used) of it; NULL: none */
     size_t sent;
-    uint64_t burst;            /* bytes of plaintext since the connection was idle */
-    uint64_t last;             /* loop time of the last write */
-    const char *why;           /* it has failed: the reason, static */
-    unsigned char client_auth; /* uvhttp_tls_client_auth_t that the handshake has demanded */
-    bool begun : 1;            /* bytes were received */
-    bool close_received : 1;   /* close_notify: the peer has ended its side */
+    uint64_t burst;                  /* bytes of plaintext since the connection was idle */
+    uint64_t last;                   /* loop time of the last write */
+    const char *why;                 /* it has failed: the reason, static */
+    const struct uvh_tls_host *host; /* whose certificates it has; NULL before the client's hello */
+    bool begun : 1;                  /* bytes were received */
+    bool close_received : 1;         /* close_notify: the peer has ended its side */
     bool close_sent : 1;
 };
 

@@ -873,3 +873,28 @@ def test_connection_that_says_nothing_is_not_logged(server):
     before = server.log()
     socket.create_connection(("127.0.0.1", server.port)).close()
     assert server.ask().status == 200 and server.log() == before
+
+
+def test_stop_does_not_wait_for_who_says_nothing(start):
+    """A connection without a byte is closed, one within its handshake may finish it and is answered."""
+    server = start("--handshake-timeout=3600")
+    silent = socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT)
+    with Script(server.port) as client:
+        client.plain.sendall(client.step(client.tls.do_handshake))
+        client.receive()
+        held = client.step(client.tls.do_handshake)
+        eventually(lambda: server.stats()["active"] == 3, "both are accepted")
+        server.process.send_signal(signal.SIGTERM)
+        assert silent.recv(1) == b""
+        client.plain.sendall(held + client.step(client.tls.write, hello_request()))
+        assert client.response().startswith(b"HTTP/1.1 200 OK")
+    silent.close()
+    assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
+
+
+def test_client_that_takes_nothing_is_closed_by_the_write_timeout(start):
+    """That more is encrypted is no progress."""
+    server = start("--write-timeout=1")
+    with server.connect() as client:
+        client.send(raw.request("GET", "/big"))
+        eventually(lambda: server.stats()["timeouts"] == 1, "it is closed")

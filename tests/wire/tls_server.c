@@ -231,6 +231,8 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
         limits->workers = (size_t)number_of(value);
     else if (is(flag, "--handshake-timeout=", &value))
         limits->handshake_timeout = (size_t)number_of(value);
+    else if (is(flag, "--write-timeout=", &value))
+        limits->write_timeout = (size_t)number_of(value);
     else if (is(flag, "--max-connections=", &value))
         limits->max_connections = (size_t)number_of(value);
     else
