@@ -131,8 +131,12 @@ void uvh_tls_io_handshake(struct uvh_conn *conn)
             break;
         }
     }
-    if (flushed != 0 && flushed != -EAGAIN && !uvh_conn_is_closed(conn) && conn->tls != NULL)
+    if (uvh_conn_is_closed(conn) || conn->tls == NULL)
+        return;
+    if (flushed != 0 && flushed != -EAGAIN)
         fail(conn, uvhttp_strerror(flushed));
+    else if (conn->socket.failed && !conn->socket.readable) /* no event follows this one */
+        fail(conn, "the connection broke");
 }
 
 void uvh_tls_io_drain(struct uvh_conn *conn)

@@ -162,6 +162,8 @@ static void conn_timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 
 static void is_plain(struct uvh_conn *conn)
 {
+    if (conn->close_after) /* it was refused before */
+        return;
     uvh_h1_reject(uvh_h1_of(conn), 400,
                   "this port speaks HTTPS, and the request came in plain text: use https://");
 }

@@ -898,3 +898,22 @@ def test_client_that_takes_nothing_is_closed_by_the_write_timeout(start):
     with server.connect() as client:
         client.send(raw.request("GET", "/big"))
         eventually(lambda: server.stats()["timeouts"] == 1, "it is closed")
+
+
+def test_plain_client_of_a_full_server_gets_one_response(start):
+    server = start("--max-connections=1")
+    with server.connect() as first:
+        assert first.ask().status == 200
+        with raw.Connection(server.port, tls=None) as client:
+            client.send(hello_request())
+            assert client.response().status == 503
+            client.assert_closed()
+
+
+def test_client_that_resets_in_its_handshake_is_closed(server):
+    before = server.stats()["failures"]
+    with Script(server.port) as client:
+        client.plain.sendall(client.step(client.tls.do_handshake)[:50])
+        client.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    eventually(lambda: server.stats()["failures"] == before + 1, "its failure")
+    eventually(lambda: server.stats()["active"] == 1, "it is closed")
