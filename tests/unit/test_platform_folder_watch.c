@@ -153,13 +153,17 @@ static void await_change(const struct uvh_watched_folder *folder, uint64_t befor
 }
 
 /* All that has happened so far has been told, since this is told later than that. Before a folder is added that has just been made: what is told of it later
- * drops it, and whoever added it sees that it has changed. Needs a folder "c" that nothing else happens to. */
+ * drops it, and whoever added it sees that it has changed. Needs a folder "c" that nothing else happens to. A folder is made in it, since that is one event: of a
+ * file that is written the last one could be taken for that of the next call. */
 static void settle(struct place *place)
 {
+    static unsigned marker;
+    char name[32];
+    snprintf(name, sizeof(name), "c/%u", marker++);
     struct uvh_watched_folder *folder = add(place, "c/x");
     uint64_t before = uvh_folder_watch_changes(folder);
     uint64_t changed = atomic_load(&place->changed);
-    write_file(place, "c/marker");
+    make_folder(place, name);
     await_change(folder, before);
     time_t end = seconds() + SAFETY_SECONDS;
     while (atomic_load(&place->changed) == changed)

@@ -18,7 +18,7 @@ import pytest
 
 import raw
 import tls
-from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
+from wire_server import SAFETY_TIMEOUT, WireServer, built, eventually, written_to
 
 AUTH_OFF, OPTIONAL, REQUIRED = 0, 1, 2
 
@@ -787,6 +787,13 @@ def test_handshake_that_is_too_slow_is_closed(start):
         assert client.plain.recv(1) == b""
     stats = server.stats()
     assert stats["timeouts"] == 1 and stats["active"] == 1
+
+
+def test_time_of_a_handshake_is_a_limit_of_the_configuration():
+    server = WireServer(tls="1.3", handshake_timeout=1)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
+        assert client.recv(1) == b""
+    server.stop()
 
 
 def test_2000_slow_handshakes_leave_others_alone(start):
