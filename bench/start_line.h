@@ -55,6 +55,42 @@ static inline int take_workers(int *argc, char **argv)
     return workers <= UVHTTP_WORKERS_MAX ? workers : -1;
 }
 
+/* What "--tls FILE" names, a certificate with its key: run_server then serves HTTPS. */
+static const char *tls_file;
+
+/* Takes "--tls FILE" out of the arguments. */
+static inline void take_tls(int *argc, char **argv)
+{
+    int kept = 1;
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "--tls") == 0 && i + 1 < *argc)
+            tls_file = argv[++i];
+        else
+            argv[kept++] = argv[i];
+    }
+    *argc = kept;
+}
+
+/* Plain, or with the certificate, and the defaults of TLS. */
+static inline int listen_locally(uvhttp_server_t *server, int port)
+{
+    if (tls_file == NULL)
+        return uvhttp_server_listen(server, "127.0.0.1", port);
+    const uvhttp_tls_certificate_t certificate = {.certificate_file = tls_file};
+    char message[256] = "";
+    uvhttp_tls_t *tls;
+    int err =
+        uvhttp_tls_new(&tls, &(uvhttp_tls_config_t){.certificates = &certificate, .certificate_count = 1},
+                       message, sizeof(message));
+    if (err != 0) {
+        fprintf(stderr, "%s\n", message);
+        return err;
+    }
+    err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);
+    uvhttp_tls_free(tls);
+    return err;
+}
+
 /* With the defaults but for the number of workers; NULL when memory ran out. */
 static inline uvhttp_server_t *new_server_of(int workers)
 {
@@ -84,12 +120,13 @@ static inline int run_server(const char *name, uvhttp_server_t *server, int err,
     const char *what = "cannot be set up";
     if (err == 0) {
         what = "cannot listen";
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
+        err = listen_locally(server, port);
     }
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
+        printf("listening on http%s://127.0.0.1:%d/\n", tls_file != NULL ? "s" : "",
+               uvhttp_server_port(server));
         fflush(stdout);
         what = "failed";
         err = uvhttp_server_run(server);

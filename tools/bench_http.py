@@ -15,14 +15,14 @@ import sys
 import tempfile
 import types
 
-from benchlib import Refused, cpu, environment, idle, latency, report, roster, run_command, servers, session, table, targets, works, wrk
+from benchlib import Refused, cpu, environment, idle, latency, report, roster, run_command, servers, session, table, targets, tls, works, wrk
 from benchlib.contender import Place
 from benchlib.progress import Progress, duration
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK_NAMES = [work.name for work in works.HTTP]
 QUICK_WORKS = ["memory", "json", "file-13", "file-10k", "file-100k", "file-10m", "encoded", "mix", "post-1k", "pipelined", "connect",
-               "connections-50", "connections-500"]
+               "connections-50", "connections-500", "tls-memory", "tls-100k", "tls-handshake", "tls-resumed", "tls-idle"]
 
 
 def at_least(least):
@@ -80,9 +80,11 @@ def make_generator(options, chosen):
         return None, str(error)
 
 
-def describe(options, build, generator, reason, alone):
+def describe(options, build, generator, reason, alone, chosen):
     block = {**environment.run_block("./dev bench http " + shlex.join(options.arguments)), "uvhttp": build, "wrk": wrk.version(),
              "latency": generator.version if generator else (f"not measured: {reason}" if reason else None), **environment.machine_block()}
+    if any(work.tls for work in chosen):
+        block["https"] = tls.DESCRIPTION
     if not alone:
         block["note"] = "the load shares a core with the servers, so requests per second and latency are lower than they would be"
     return {key: value for key, value in block.items() if value is not None}
@@ -105,7 +107,7 @@ def measure(options, folder):
     settings = types.SimpleNamespace(rounds=options.rounds, seconds=options.seconds, warm_up=options.warm_up, warm_up_once=options.quick,
                                      connections=options.connections, load_core=load_core, rate=options.rate,
                                      latency_seconds=2 if options.quick else max(5, options.seconds))
-    described = describe(options, build, generator, reason, alone)
+    described = describe(options, build, generator, reason, alone, chosen)
     progress = Progress(0)
     running = session.Session(settings, contenders, chosen, place, generator, progress)
     progress.total = running.total()
@@ -118,7 +120,7 @@ def measure(options, folder):
         "peers": [{"name": one.name, "title": one.title, "version": one.version, "configuration": one.configuration,
                    "available": one.reason is None, "reason": one.reason} for one in contenders],
         "works": [{"name": work.name, "title": work.title, "group": work.group, "pipeline": work.pipeline, "body_bytes": work.size}
-                  for work in chosen],
+                  for work in chosen if not work.idle],
         "results": [one.as_json() for one in running.results],
         "latency": running.latency, "curves": running.curves(),
     }
@@ -139,6 +141,9 @@ def print_results(result, running, seconds):
     if running.latency:
         print(f"\nLatency in milliseconds at {result['options']['rate']:,} requests per second, {running.generator.version}\n")
         print(table.latencies(running.latency, {work.name: work.title for work in running.chosen}))
+    if running.idle:
+        print("\nMemory of the server's own for each idle connection, and half of what the kernel's objects grew by\n")
+        print(table.idle_memory(running.idle_curves(), {one.name: one.title for one in running.contenders}))
     if result["targets"]:
         print("\n" + table.layout(targets.rows(result["targets"])))
     print(f"\nTook {duration(seconds)}")

@@ -18,7 +18,7 @@ if ! command -v npm >/dev/null; then test="$test npm"; fi
 conformance="$bench_alone python3-venv debian-archive-keyring"
 conformance_tls="$bench_alone sslscan nmap testssl.sh openssl"
 bench="$bench_alone nginx-light wrk"
-bench_http="$bench_alone wrk"
+bench_http="$bench_alone wrk openssl"
 bench_ws="$bench_alone strace"
 bench_parser="$bench_alone libhttp-parser-dev"
 # Servers that `./dev bench http` and `./dev bench ws` compare with, each by itself, so that one that cannot be had is no reason to miss the others.

@@ -13,6 +13,9 @@ uvhttp, benchmark_rps, benchmark_unified, floor: servers that answer rightly, or
     late-truncate   right at first, shorter bodies under load
     late-close      right at first, closes connections without an answer under load
     late-stall      right at first, does not answer any more now and then under load
+    tls-1.2         speaks no newer version of TLS
+With --tls or --tls-cert they speak TLS.
+tls_load: as wrk, with a connection for each request; its handshakes are full or resumed as they should be, unless DOUBLE is other-handshakes.
 wrk: asks a few hundred times on one connection after the other and prints a result in the form of bench/report.lua. Understands what
 post.lua and mix.lua are given.
 """
@@ -22,6 +25,7 @@ import os
 import pathlib
 import re
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -114,18 +118,33 @@ def serve_connection(connection):
                     return
 
 
+def serve_secure(context, connection):
+    try:
+        serve_connection(context.wrap_socket(connection, server_side=True))
+    except OSError:
+        pass  # who only looks whether we listen
+
+
 def serve(port):
     listener = socket.create_server(("127.0.0.1", port))
-    print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+    certificate, context = option("--tls") or option("--tls-cert"), None
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        if MODE == "tls-1.2":
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+    print(f"listening on http{'s' if context else ''}://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
     while True:
-        threading.Thread(target=serve_connection, args=(listener.accept()[0],), daemon=True).start()
+        connection = listener.accept()[0]
+        target, arguments = (serve_secure, (context, connection)) if context else (serve_connection, (connection,))
+        threading.Thread(target=target, args=arguments, daemon=True).start()
 
 
 def requests_of(url):
     """The requests that the script wants, again and again."""
-    host, port, path = re.fullmatch(r"http://([^:/]+):(\d+)(/.*)", url).groups()
-    script, arguments = pathlib.Path(option("-s")).name, sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else []
-    fields = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "-H"]
+    host, port, path = re.fullmatch(r"https?://([^:/]+):(\d+)(/.*)", url).groups()
+    script, arguments = pathlib.Path(option("-s") or "").name, sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else []
+    fields = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "-H"] + (["Connection: close"] if NAME == "tls_load" else [])
     method, body, paths = "GET", b"", [path]
     if script == "post.lua":
         method, body = "POST", pathlib.Path(arguments[0]).read_bytes()
@@ -150,6 +169,15 @@ def ask(connection, request):
     return received if len(body) == length else b""
 
 
+def connect(address, url):
+    plain = socket.create_connection(address, WAIT_SECONDS)
+    if url.startswith("http:"):
+        return plain
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(plain)
+
+
 def load(url):
     address, requests = requests_of(url)
     result = {"requests": 0, "duration_us": 0, "bytes": 0, "connect_errors": 0, "read_errors": 0, "write_errors": 0,
@@ -157,7 +185,7 @@ def load(url):
     start = time.monotonic()
     connection = None
     for number in range(LOAD_REQUESTS):
-        connection = connection or socket.create_connection(address, WAIT_SECONDS)
+        connection = connection or connect(address, url)
         try:
             received, fault = ask(connection, requests[number % len(requests)]), "read_errors"
         except TimeoutError:
@@ -174,7 +202,11 @@ def load(url):
         if result["timeouts"] == TIMEOUTS or result["bytes"] > LOAD_BYTES:
             break
     result["duration_us"] = int((time.monotonic() - start) * 1e6)
-    print("Running\nREPORT " + json.dumps(result))
+    if NAME == "tls_load":
+        resumed = ("--resume" in sys.argv) != (MODE == "other-handshakes")
+        print(json.dumps({**result, "resumed": result["requests"] if resumed else 0, "full": 0 if resumed else result["requests"]}))
+    else:
+        print("Running\nREPORT " + json.dumps(result))
 
 
 def main():
@@ -184,7 +216,9 @@ def main():
         if "-v" in sys.argv:
             print("wrk double")
         else:
-            load(next(word for word in sys.argv if word.startswith("http://")))
+            load(next(word for word in sys.argv if word.startswith("http")))
+    elif NAME == "tls_load":
+        load(f"https://127.0.0.1:{sys.argv[1]}{sys.argv[2]}")
     elif "--version" in sys.argv:
         print(f"uvhttp 0.0.0\nbuild: {build}")
     elif NAME == "uvhttp":

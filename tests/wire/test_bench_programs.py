@@ -70,6 +70,7 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
     ("benchmark_rps", ["65536"], "the port is a number from 0 to 65535"),
     ("benchmark_rps", ["99999999999999999999"], "the port is a number from 0 to 65535"),
     ("benchmark_rps", ["1", "2"], "too many arguments"),
+    ("benchmark_rps", ["--tls"], "the port is a number from 0 to 65535"),
     ("benchmark_unified", ["-1"], "the port is a number from 0 to 65535"),
     ("benchmark_unified", ["80x"], "the port is a number from 0 to 65535"),
     ("benchmark_unified", ["1", "2"], "too many arguments"),
@@ -92,6 +93,12 @@ def test_a_folder_that_is_not_there_is_named():
     done = program.run("performance_static_server", "-d", "/does/not/exist", "-p", "0")
     assert done.returncode == 1
     assert "performance_static_server: /does/not/exist: no such file or directory" in done.stderr
+
+
+def test_a_certificate_that_is_not_there_is_named():
+    done = program.run("benchmark_rps", "--tls", "/does/not/exist", "0")
+    assert done.returncode == 1
+    assert "/does/not/exist" in done.stderr and "benchmark_rps: cannot listen" in done.stderr
 
 
 @pytest.mark.parametrize("name", SERVERS)

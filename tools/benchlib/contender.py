@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from . import Refused
+from . import Refused, tls
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ROOT / "bench/peers"
@@ -28,10 +28,10 @@ class Place:
 
 class Contender:
     """`kinds`: the kinds of works it can do; `lacking`: why not, for those it cannot, where there is more to say than that. `packages`:
-    what tools/setup.sh knows it by. `own`: one of ours, without which there is nothing to compare."""
+    what tools/setup.sh knows it by. `own`: one of ours, without which there is nothing to compare. `tls`: whether it is measured over HTTPS."""
 
     name = title = configuration = ""
-    packages, own, several_workers = None, False, True
+    packages, own, several_workers, tls = None, False, True, False
     kinds, lacking = frozenset(), {}
 
     def __init__(self):
@@ -45,11 +45,20 @@ class Contender:
         """A running Server."""
         raise NotImplementedError
 
+    @staticmethod
+    def with_tls(running, place, work):
+        """The Server, which is talked to as the work wants it."""
+        if work.tls:
+            running.tls = tls.context(tls.certificate(place.folder))
+        return running
+
     def workers(self, place):
         return place.workers if self.several_workers else 1
 
     def lacks(self, work):
         """Why it cannot do a work, or None."""
+        if work.tls and not self.tls:
+            return f"{self.title} is not measured over HTTPS"
         return None if work.kind in self.kinds else self.lacking.get(work.kind, f"not supported by {self.title}")
 
 

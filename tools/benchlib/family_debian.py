@@ -6,7 +6,7 @@ A server that is started by root would change to a user who may not read our fol
 
 import os
 
-from . import servers
+from . import servers, tls
 from .contender import Contender, ask, find, install
 
 CONNECTIONS = 8192
@@ -33,13 +33,18 @@ class Debian(Contender):
         port = servers.free_port()
         folder = self.own_folder(place)
         config = folder / "config"
-        config.write_text(self.config(place, folder, port))
-        return self.server(self.name, self.version, self.command(config, folder), place.cores, folder, port, self.environment(place, folder))
+        config.write_text(self.config(place, folder, port) + self.tls_config(place, work))
+        running = self.server(self.name, self.version, self.command(config, folder), place.cores, folder, port, self.environment(place, folder))
+        return self.with_tls(running, place, work)
 
     server = servers.FileServer
 
     def config(self, place, folder, port):
         raise NotImplementedError
+
+    def tls_config(self, place, work):
+        """What makes HTTPS of it, at the end of its configuration."""
+        return ""
 
     def command(self, config, folder):
         raise NotImplementedError
@@ -56,9 +61,12 @@ class Nginx(Debian):
     configuration = "open_file_cache of 4,096 entries, sendfile, tcp_nopush, gzip_static for the encoded file; from memory: return 200"
     kinds = frozenset({"memory", "json", "file", "encoded", "mix"})
     lacking = {"echo": "nginx has no handler that echoes without a further module"}
+    tls = True
 
     def start(self, place, work):
-        return servers.start_nginx(place.bin_folder, work, place.site, place.cores, place.folder, self.workers(place), self.name)
+        certificate = tls.certificate(place.folder) if work.tls else None
+        running = servers.start_nginx(place.bin_folder, work, place.site, place.cores, place.folder, self.workers(place), self.name, certificate)
+        return self.with_tls(running, place, work)
 
 
 class NginxWorkers(Nginx):
@@ -76,7 +84,12 @@ class H2o(Debian):
 
     name = title = program = "h2o"
     packages = "peer-h2o"
-    configuration = "defaults, max-connections 8192, file.send-gzip"
+    configuration = "defaults, max-connections 8192, file.send-gzip; over HTTPS the 13 bytes come from a file"
+    tls = True
+
+    def lacks(self, work):
+        # A file takes the place of the handler, which handshakes and idle connections do not notice.
+        return None if work.tls else super().lacks(work)
 
     def config(self, place, folder, port):
         user = "user: root\n" if os.geteuid() == 0 else ""
@@ -87,15 +100,21 @@ pid-file: {folder}/pid
 error-log: {folder}/errors.log
 http1-request-timeout: 75
 file.send-gzip: ON
-listen:
-  host: 127.0.0.1
-  port: {port}
 hosts:
   default:
     paths:
       /:
         file.dir: {place.site}
+listen:
+  host: 127.0.0.1
+  port: {port}
 """
+
+    def tls_config(self, place, work):
+        if not work.tls:
+            return ""
+        certificate = tls.certificate(place.folder)
+        return f"  ssl:\n    certificate-file: {certificate}\n    key-file: {certificate}\n    minimum-version: TLSv1.2\n"
 
     def command(self, config, folder):
         return [find(self.program), "-c", config]

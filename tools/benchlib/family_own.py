@@ -1,7 +1,7 @@
 """Ours: uvhttp, and the floor that every server stands on. Both must be there, and Release, or nothing is measured at all."""
 
 
-from . import servers
+from . import servers, tls
 from .contender import Contender
 
 # Files that are kept open or in memory, so that all of the mix are.
@@ -71,7 +71,7 @@ class Uvhttp(Contender):
     configuration = ("defaults: benchmark_rps for 13 bytes from memory, benchmark_unified for JSON and POST, `uvhttp serve -q` for files "
                      f"(for the mix with --cache-entries {MANY_FILES} --watch, for the encoded file with --precompressed)")
     kinds = frozenset({"memory", "json", "echo", "file", "encoded", "mix"})
-    own, several_workers = True, False
+    own, several_workers, tls = True, False, True
 
     def prepare(self, place):
         self.version = servers.uvhttp_build(place.bin_folder)
@@ -80,21 +80,24 @@ class Uvhttp(Contender):
 
     def start(self, place, work):
         if work.kind in ("memory", "json", "echo"):
-            return self.start_program(place, "benchmark_rps" if work.kind == "memory" else "benchmark_unified")
+            return self.start_program(place, "benchmark_rps" if work.kind == "memory" else "benchmark_unified", work)
         port = servers.free_port()
         command = [servers.program(place.bin_folder, "uvhttp"), "serve", place.site, "-q", "--listen", "127.0.0.1", "--port", port]
         if work.kind == "mix":
             command += ["--cache-entries", MANY_FILES, "--watch"]
         elif work.kind == "encoded":
             command += ["--precompressed"]
-        return servers.FileServer(self.name, self.version, command, place.cores, place.folder, port)
+        if work.tls:
+            command += ["--tls-cert", tls.certificate(place.folder)]
+        return self.with_tls(servers.FileServer(self.name, self.version, command, place.cores, place.folder, port), place, work)
 
-    def start_program(self, place, program):
+    def start_program(self, place, program, work):
         server = Unified if program == "benchmark_unified" else servers.Server
-        running = server(self.name, self.version, [servers.program(place.bin_folder, program), "0"], place.cores, place.folder)
+        command = [servers.program(place.bin_folder, program), *(["--tls", tls.certificate(place.folder)] if work.tls else []), "0"]
+        running = server(self.name, self.version, command, place.cores, place.folder)
         try:
             servers.require_release(program, running.output.split("\n")[0])
         except servers.Refused:
             running.stop()
             raise
-        return running
+        return self.with_tls(running, place, work)

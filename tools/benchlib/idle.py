@@ -9,7 +9,7 @@ import re
 import resource
 import socket
 
-from . import Refused, cpu, verify
+from . import Refused, cpu, tls, verify
 
 # Of this process and of the server beside those for connections: standard files, the listener, files that are sent.
 SPARE_DESCRIPTORS = 200
@@ -65,7 +65,7 @@ class Idle:
             while len(self.connections) < count:
                 group = []
                 for _ in range(min(GROUP, count - len(self.connections))):
-                    group.append(socket.create_connection(("127.0.0.1", self.server.port), verify.TIMEOUT_SECONDS))
+                    group.append(tls.connect(self.server, verify.TIMEOUT_SECONDS))
                     self.connections.append(group[-1])
                 for connection in group:
                     connection.sendall(self.request)
@@ -73,6 +73,10 @@ class Idle:
                     status, _, _ = verify.receive_answer(connection)
                     if status != 200:
                         raise Refused(f"the status is {status} instead of 200")
+                if self.server.tls:
+                    # Our side of the sessions is not needed any more, and takes memory.
+                    group = self.connections[-len(group):] = [socket.socket(fileno=one.detach()) for one in group]
+                for connection in group:
                     connection.setblocking(False)
         except OSError as error:
             hint = " (no local port is left: net.ipv4.ip_local_port_range)" if error.errno == errno.EADDRNOTAVAIL else ""

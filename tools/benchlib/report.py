@@ -16,14 +16,14 @@ from . import report_page as page
 from .report_data import figure
 
 GROUPS = {"memory": "Answers from memory", "files": "Files", "post": "Request bodies", "pipelined": "Pipelined requests",
-          "connections": "Connections", "": "Works"}
+          "connections": "Connections", "tls": "HTTPS", "": "Works"}
 METRICS = {
     "cpu_us": ("CPU time per request, µs", "µs", "less is better"),
     "rps": ("Requests per second", "requests/s", "more is better"),
     "p99_ms": ("99th percentile of latency, ms", "ms", "less is better"),
     "bytes": ("Memory per idle connection, B", "B", "less is better"),
 }
-ENVIRONMENT = {"date": "Date", "commit": "Commit of uvhttp", "command": "Command", "kernel": "Kernel", "system": "System", "tcp": "TCP congestion control", "cpu": "CPU",
+ENVIRONMENT = {"date": "Date", "commit": "Commit of uvhttp", "command": "Command", "kernel": "Kernel", "system": "System", "https": "HTTPS", "tcp": "TCP congestion control", "cpu": "CPU",
                "cores": "Cores", "load_before": "Load before the first run", "compiler": "Compiler", "flags": "Flags"}
 # Above this many running programs before the first run somebody else used the machine.
 BUSY_LOAD = 0.5

@@ -6,7 +6,7 @@ within a round. Every run has a warm-up before it. A run with a wrong answer, an
 
 import statistics
 
-from . import Refused, cpu, verify, wrk
+from . import Refused, cpu, tls, verify, wrk
 
 
 class Run:
@@ -29,6 +29,8 @@ def measure(server, work, settings, warm_up=None):
         arguments = [*arguments, server.path_of("", work)]
 
     def load(seconds):
+        if work.handshake:
+            return tls.run(settings.bin_folder, server, work, seconds, connections, settings.load_core)
         return wrk.run(url, seconds, connections, work.pipeline, settings.load_core, script, arguments, work.fields)
 
     warm_up = settings.warm_up if warm_up is None else warm_up
@@ -39,6 +41,8 @@ def measure(server, work, settings, warm_up=None):
     spent = cpu.read(server.pid) - before
     # The fault first: it says more than a server that does not answer any longer.
     fault = wrk.fault(result, answer_size, connections, work.pipeline, largest)
+    if fault is None and work.handshake:
+        fault = tls.fault(result, work, connections)
     if fault is not None:
         return Run(fault, wrk=result)
     resident = cpu.resident_kb(server.pid)

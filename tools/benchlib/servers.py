@@ -36,6 +36,7 @@ class Server:
     """
 
     paths, files = {}, None
+    tls = None  # the ssl.SSLContext of its clients, of a server that speaks HTTPS
 
     def __init__(self, name, version, command, core, folder, port=None, environment=None):
         """`core` is one or several. `folder` takes its output. Without `port` the server prints "listening on URL" and the port is read from
@@ -71,7 +72,7 @@ class Server:
             if not piece:
                 raise self.failed_start("did not say where it listens" if not ready else "ended at its start")
             self.output += piece.decode(errors="replace")
-            found = re.search(r"listening on http://127\.0\.0\.1:(\d+)/\n", self.output)
+            found = re.search(r"listening on https?://127\.0\.0\.1:(\d+)/\n", self.output)
             if found:
                 self.port = int(found.group(1))
                 return
@@ -97,7 +98,7 @@ class Server:
         return self.path_of(work.file_name, work)
 
     def url(self, work):
-        return f"http://127.0.0.1:{self.port}{self.path(work)}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}{self.path(work)}"
 
     def stop(self):
         if self.process.poll() is None:
@@ -186,7 +187,7 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     server {{
-        listen 127.0.0.1:{port} backlog=4096{reuseport};
+        listen 127.0.0.1:{port} backlog=4096{reuseport}{tls};
         location = /memory {{
             default_type text/plain;
             return 200 "Hello, world\\n";
@@ -219,14 +220,17 @@ def nginx_version():
     return text.partition("/")[2].strip() or "unknown"
 
 
-def start_nginx(bin_folder, work, site, core, folder, workers=1, name="nginx"):
+def start_nginx(bin_folder, work, site, core, folder, workers=1, name="nginx", certificate=None):
     port = free_port()
     folder = folder / name
     folder.mkdir(exist_ok=True)
     config = folder / "nginx.conf"
+    # TLS 1.3 is not among its defaults; tickets for sessions are.
+    tls = (f" ssl;\n        ssl_certificate {certificate};\n        ssl_certificate_key {certificate};\n"
+           "        ssl_protocols TLSv1.2 TLSv1.3") if certificate else ""
     # Started by root it would change to a user that may not read our folder.
     user = "user root;" if os.geteuid() == 0 else ""
-    config.write_text(NGINX_CONFIG.format(folder=folder, port=port, site=site, user=user, workers=workers,
+    config.write_text(NGINX_CONFIG.format(folder=folder, port=port, site=site, user=user, workers=workers, tls=tls,
                                           reuseport=" reuseport" if workers > 1 else ""))
     command = [find_nginx(), "-p", folder, "-c", config, "-e", folder / "nginx-error.log"]
     return Nginx(name, nginx_version(), command, core, folder, port)

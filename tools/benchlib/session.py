@@ -8,7 +8,7 @@ with errors or timeouts does not count, and the others go on.
 import statistics
 import types
 
-from . import Refused, latency, rounds, table
+from . import Refused, idle, latency, rounds, table, verify
 from .contender import one_line
 
 KEYS = ("cpu_us", "user_us", "system_us", "rps", "p50_ms", "p90_ms", "p99_ms", "max_ms", "rss_kb")
@@ -18,6 +18,7 @@ LATENCY_WORKS = ("memory", "file-13")
 
 def blocks_of(chosen):
     """The works as lists that are measured together."""
+    chosen = [work for work in chosen if not work.idle]
     sweep = [work for work in chosen if work.name.startswith("connections-")]
     return [[work] for work in chosen if work not in sweep] + ([sweep] if sweep else [])
 
@@ -72,7 +73,7 @@ class Session:
         self.settings, self.place, self.generator, self.progress = settings, place, generator, progress
         self.contenders = [contender for contender in contenders if contender.reason is None]
         self.chosen = chosen
-        self.results, self.latency = [], []
+        self.results, self.latency, self.idle = [], [], []
 
     def settings_of(self, work):
         """The numbers of connections a work is measured with."""
@@ -85,9 +86,12 @@ class Session:
     def latency_works(self):
         return [work for work in self.chosen if work.name in LATENCY_WORKS] if self.generator else []
 
+    def idle_works(self):
+        return [work for work in self.chosen if work.idle]
+
     def total(self):
         return sum(self.steps(block) for block in blocks_of(self.chosen)) + sum(
-            1 for work in self.latency_works() for contender in self.contenders if contender.lacks(work) is None)
+            1 for work in [*self.latency_works(), *self.idle_works()] for contender in self.contenders if contender.lacks(work) is None)
 
     def run(self):
         for block in blocks_of(self.chosen):
@@ -96,6 +100,10 @@ class Session:
             for contender in self.contenders:
                 if contender.lacks(work) is None:
                     self.run_latency(work, contender)
+        for work in self.idle_works():
+            self.idle.append({"work": work, "points": [], "left_out": []})
+            for contender in self.contenders:
+                self.run_idle(work, contender, self.idle[-1])
 
     def run_block(self, block):
         running, results = {}, []
@@ -137,7 +145,7 @@ class Session:
             return
         warm_up = 0 if self.settings.warm_up_once and number > 0 else None
         settings = types.SimpleNamespace(connections=result.connections, seconds=self.settings.seconds, warm_up=self.settings.warm_up,
-                                         load_core=self.settings.load_core)
+                                         load_core=self.settings.load_core, bin_folder=self.place.bin_folder)
         try:
             entry = run_entry(rounds.measure(server, result.work, settings, warm_up))
         except Refused as error:
@@ -162,8 +170,37 @@ class Session:
         figure = f"99 % within {dict(map(tuple, entry['percentiles']))[99]:.2f} ms" if entry["counted"] else f"thrown away: {entry['fault']}"
         self.progress.step(f"{work.title}, latency at {self.settings.rate:,}/s, {contender.title}: {figure}")
 
+    def run_idle(self, work, contender, curve):
+        """Memory for each idle connection of a server that has had none before."""
+        reason, server = contender.lacks(work), None
+        if reason is not None:
+            curve["left_out"] += [{"peer": contender.name, "x": count, "reason": reason} for count in work.counts]
+            return
+        try:
+            server = contender.start(self.place, work)
+            path = server.path(work)
+            verify.check(server, path, work.body)
+            points = idle.memory_points(server, path, work.counts, lambda text: None)
+            curve["points"] += [{"peer": contender.name, "counted": 1, "runs": 1, "fault": None, **point} for point in points]
+            figure = f"{points[-1]['bytes']:,.0f} B each"
+        except (Refused, OSError) as error:
+            reason = one_line(str(error))
+            curve["left_out"] += [{"peer": contender.name, "x": count, "reason": reason} for count in work.counts]
+            figure = f"refused: {reason}"
+        finally:
+            if server is not None:
+                server.stop()
+        self.progress.step(f"{work.title}, {contender.title}: {figure}")
+
+    def idle_curves(self):
+        return [{"name": one["work"].name, "title": f"Memory of the server for each of so many {one['work'].title}", "x_title": "connections",
+                 "x_scale": "log", "y": "bytes", "points": one["points"], "left_out": one["left_out"]} for one in self.idle]
+
     def curves(self):
-        """Cost, rate and latency over busy connections: the block of connections."""
+        """Cost, rate and latency over busy connections: the block of connections; and the memory of idle ones."""
+        return self.busy_curves() + self.idle_curves()
+
+    def busy_curves(self):
         points = [{"peer": result.contender.name, "x": result.connections, **{key: result.median()[key] for key in ("cpu_us", "rps", "p99_ms")}}
                   for result in self.results if result.work.name.startswith("connections-") and result.counted()]
         if not points:
@@ -173,5 +210,9 @@ class Session:
 
     def own_failures(self):
         """What makes the command fail: works that one of ours could do and has no figure for."""
-        return [f"{result.work.title}, {result.contender.title}: {result.fault()}" for result in self.results
-                if result.contender.own and result.unsupported is None and not result.counted()]
+        missing = [f"{result.work.title}, {result.contender.title}: {result.fault()}" for result in self.results
+                   if result.contender.own and result.unsupported is None and not result.counted()]
+        for contender in self.contenders:
+            missing += [f"{one['work'].title}, {contender.title}" for one in self.idle if contender.own and contender.lacks(one["work"]) is None
+                        and contender.name not in {point["peer"] for point in one["points"]}]
+        return missing

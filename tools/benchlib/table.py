@@ -94,6 +94,18 @@ def http_faults(all_results):
             for result in all_results for number, run in enumerate(result.runs) if run["fault"] and result.counted()]
 
 
+def idle_memory(curves, titles):
+    """`curves`: those of the JSON that tell memory; `titles`: {name of a contender: its title}."""
+    rows = [["", "connections", "B each", "kernel, B each"]]
+    for curve in curves:
+        rows.append([curve["title"]])
+        rows += [[f"  {titles[point['peer']]}", number(point["x"], 0), number(point["bytes"], 0), number(point["kernel_bytes"], 0)]
+                 for point in curve["points"]]
+        for name, reason in dict((one["peer"], one["reason"]) for one in curve["left_out"]).items():
+            rows.append([f"  {titles[name]}: no figures: {reason}"])
+    return layout(rows)
+
+
 def latencies(entries, titles):
     """`entries`: "latency" of the JSON; `titles`: {name of a work: its title}."""
     percentiles = next(([percent for percent, _ in entry["percentiles"]] for entry in entries if entry["counted"]), [])

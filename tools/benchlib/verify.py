@@ -2,10 +2,9 @@
 
 import gzip
 import hashlib
-import socket
 import zlib
 
-from . import Refused
+from . import Refused, tls
 
 TIMEOUT_SECONDS = 10
 
@@ -136,7 +135,7 @@ def check_each(server, path, body, method="GET", fields=(), request_body=b"", en
     answer = None
     try:
         for _ in range(2 if close else 1):
-            with socket.create_connection(("127.0.0.1", server.port), TIMEOUT_SECONDS) as connection:
+            with tls.connect(server, TIMEOUT_SECONDS) as connection:
                 for _ in range(1 if close else 2):
                     answer = check_answer(connection, request, body, encoding)
                 if close and connection.recv(1):

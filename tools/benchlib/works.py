@@ -27,15 +27,19 @@ class Work:
 
     `memory`: answered by a handler from memory instead of from a file. `floor_file`: the floor sends the file by sendfile,
     which is cheaper than its copy in memory from about 10 KB on. `connections`: fixed, whatever the options say. `close`: a
-    connection for each request.
+    connection for each request. `tls`: over HTTPS.
     """
 
     method, request_body, fields, encoding = "GET", b"", (), None
+    # Of handshakes alone (None, "full" or "resumed"); of connections that are open and ask for nothing.
+    handshake, idle = None, False
 
-    def __init__(self, name, title, size, memory=False, pipeline=1, connections=None, floor_file=False, group="files", close=False):
+    def __init__(self, name, title, size, memory=False, pipeline=1, connections=None, floor_file=False, group="files", close=False,
+                 tls=False):
         self.name, self.title, self.size, self.group = name, title, size, group
         self.kind = "memory" if memory else "file"
         self.pipeline, self.connections, self.floor_file, self.close = pipeline, connections, floor_file, close
+        self.tls = tls
         if close:
             self.fields = (("Connection", "close"),)
 
@@ -71,6 +75,24 @@ class Work:
     def load(self, folder):
         """(script of bench/, its arguments) for wrk; `folder` takes files the script needs."""
         return ("pipeline.lua", [str(self.pipeline)]) if self.pipeline > 1 else ("report.lua", [])
+
+
+class Handshake(Work):
+    """Over HTTPS, a connection for each request, so that its handshake is most of what it costs."""
+
+    def __init__(self, name, title, resume):
+        super().__init__(name, title, 13, memory=True, group="tls", close=True, tls=True)
+        self.handshake, self.resume = "resumed" if resume else "full", resume
+
+
+class Idle(Work):
+    """Connections over HTTPS that are open and have had one answer: the memory of the server for each of them."""
+
+    idle = True
+
+    def __init__(self, name, title, counts):
+        super().__init__(name, title, 13, memory=True, group="tls", tls=True)
+        self.counts = counts
 
 
 class Json(Work):
@@ -212,6 +234,11 @@ HTTP = [
     Work("pipelined", "16 pipelined", 13, memory=True, pipeline=16, connections=64, group="memory"),
     Work("connect", "a connection per request", 13, memory=True, group="connections", close=True),
     *SWEEP,
+    Work("tls-memory", "13 bytes from memory, HTTPS", 13, memory=True, group="tls", tls=True),
+    Work("tls-100k", "100 KB file, HTTPS", 100 * 1024, group="tls", tls=True),
+    Handshake("tls-handshake", "a full handshake per request", resume=False),
+    Handshake("tls-resumed", "a resumed handshake per request", resume=True),
+    Idle("tls-idle", "idle connections, HTTPS", [500, 2000]),
 ]
 
 
