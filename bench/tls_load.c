@@ -238,7 +238,7 @@ static bool read_options(int argc, char **argv)
 {
     if (argc < 3)
         return false;
-    options.port = atoi(argv[1]);
+    options.port = (int)strtol(argv[1], NULL, 10);
     options.path = argv[2];
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--resume") == 0)
