@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uv.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, MOST = 16, TEXT_SIZE = 8192, BIG = 300000000 };
 
@@ -249,6 +250,19 @@ static void log_line(uvhttp_log_level_t level, const char *message, void *arg)
     (void)fprintf(stderr, "%s: %s\n", names[level], message);
 }
 
+/* A plain socket on a free port, since the server tells the port of its first listener only. */
+static int listen_plain(uvhttp_server_t *server, int *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 4096) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return UVHTTP_EINVAL;
+    *port = ntohs(address.sin_port);
+    return uvhttp_server_listen_fd(server, fd);
+}
+
 static int listen_on_both(uvhttp_server_t *server, int *plain)
 {
     char message[512] = "";
@@ -257,27 +271,22 @@ static int listen_on_both(uvhttp_server_t *server, int *plain)
         (void)fprintf(stderr, "tls_server: %s: %s\n", uvhttp_error_name(err), message);
         return err;
     }
-    err = uvhttp_server_listen(server, "127.0.0.1", 0);
-    *plain = uvhttp_server_port(server);
-    return err == 0 ? uvhttp_server_listen_tls(server, "127.0.0.1", *plain + 1, tls) : err;
+    err = uvhttp_server_listen_tls(server, "127.0.0.1", 0, tls);
+    return err == 0 ? listen_plain(server, plain) : err;
 }
 
-/* The port after the plain one may be in use: then another pair is tried. */
 static uvhttp_server_t *start(const uvhttp_config_t *limits, char *bytes, int *plain)
 {
-    for (int tries = 0; tries < 50; tries++) {
-        uvhttp_server_t *server = uvhttp_server_new_with(NULL, limits);
-        int err = add_routes(server, bytes);
-        if (err == 0)
-            err = listen_on_both(server, plain);
-        if (err == 0 && uvhttp_server_stop_on_signals(server) == 0)
-            return server;
-        uvhttp_server_free(server);
-        uvhttp_tls_free(tls);
-        tls = NULL;
-        if (err != UV_EADDRINUSE)
-            return NULL;
-    }
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, limits);
+    int err = add_routes(server, bytes);
+    if (err == 0)
+        err = listen_on_both(server, plain);
+    if (err == 0)
+        err = uvhttp_server_stop_on_signals(server);
+    if (err == 0)
+        return server;
+    uvhttp_server_free(server);
+    uvhttp_tls_free(tls);
     return NULL;
 }
 
@@ -300,7 +309,7 @@ int main(int argc, char **argv)
     uvhttp_config_free(limits);
     if (server == NULL)
         return EXIT_NOT_STARTED;
-    (void)printf("listening on 127.0.0.1:%d and 127.0.0.1:%d\n", plain, plain + 1);
+    (void)printf("listening on 127.0.0.1:%d and 127.0.0.1:%d\n", plain, uvhttp_server_port(server));
     (void)fflush(stdout);
     (void)uvhttp_server_run(server);
     uvhttp_server_free(server);
