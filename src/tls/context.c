@@ -48,16 +48,18 @@ static bool use_certificates(SSL *ssl, const struct uvh_tls_generation *generati
 }
 
 /* A session is resumed only where its handshake would have demanded the same: the same certificates
- * for the name, the same authentication by the same authorities. */
+ * for the name, the same authentication by the same authorities. And only for the same name (RFC 6066
+ * section 3), whose hash stands by itself, since the client chooses it. */
 static bool bind_session(SSL *ssl, const struct uvh_tls_generation *generation,
-                         const struct uvh_tls_host *host)
+                         const struct uvh_tls_host *host, const unsigned char *name, size_t length)
 {
     const struct uvh_tls_certificate *first = &generation->certificates[host->certificates[0]];
-    unsigned char facts[2 * UVH_TLS_ID_SIZE + 1], id[UVH_TLS_ID_SIZE];
+    unsigned char facts[2 * UVH_TLS_ID_SIZE + 1], id[2 * UVH_TLS_ID_SIZE];
     memcpy(facts, generation->authorities_id, UVH_TLS_ID_SIZE);
     memcpy(facts + UVH_TLS_ID_SIZE, first->id, UVH_TLS_ID_SIZE);
     facts[2 * UVH_TLS_ID_SIZE] = host->client_auth;
     uvh_hash_wide(facts, sizeof(facts), id);
+    uvh_hash_wide(name, length, id + UVH_TLS_ID_SIZE);
     return SSL_set_session_id_context(ssl, id, sizeof(id)) == 1;
 }
 
@@ -75,7 +77,7 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
 {
     const struct uvh_tls_context *context = arg;
     const struct uvh_tls_generation *generation = context->generation;
-    const unsigned char *name = NULL;
+    const unsigned char *name = (const unsigned char *)"";
     size_t length = server_name(ssl, &name);
     const struct uvh_tls_host *host = uvh_tls_generation_host(generation, (const char *)name, length);
     uvh_tls_session_of(ssl)->host = host;
@@ -83,10 +85,20 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
     bool usual =
         host->count == generation->default_host.count &&
         memcmp(host->certificates, generation->default_host.certificates, sizeof(host->certificates)) == 0;
-    if ((usual || use_certificates(ssl, generation, host)) && bind_session(ssl, generation, host))
+    if ((usual || use_certificates(ssl, generation, host)) &&
+        bind_session(ssl, generation, host, name, length))
         return SSL_CLIENT_HELLO_SUCCESS;
     *alert = SSL_AD_INTERNAL_ERROR;
     return SSL_CLIENT_HELLO_ERROR;
+}
+
+/* Makes OpenSSL keep the name with the session: it tells that one when a session of TLS 1.2 is resumed. */
+static int on_server_name(SSL *ssl, int *alert, void *arg)
+{
+    (void)ssl;
+    (void)alert;
+    (void)arg;
+    return SSL_TLSEXT_ERR_OK;
 }
 
 /* ---- the protocol ---- */
@@ -193,6 +205,47 @@ static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
     return !good ? -1 : newest ? 1 : 2;
 }
 
+/* A session that is resumed gets a new ticket (TLS 1.3), which would begin its lifetime anew: so a ticket holds the
+ * time of the handshake in which the client was verified. */
+static int on_new_ticket(SSL *ssl, void *arg)
+{
+    SSL_SESSION *session = SSL_get_session(ssl);
+    int64_t now = uvh_clock_unix_ms() / 1000;
+    void *data;
+    size_t size;
+    (void)arg;
+    if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) == 1 && size == sizeof(now))
+        return 1;
+    return SSL_SESSION_set1_ticket_appdata(session, &now, sizeof(now));
+}
+
+static bool is_fresh(SSL_SESSION *session, int64_t lifetime)
+{
+    const X509 *client = SSL_SESSION_get0_peer(session);
+    int64_t now = uvh_clock_unix_ms() / 1000, begun;
+    void *data;
+    size_t size;
+    if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof(begun))
+        return false;
+    memcpy(&begun, data, sizeof(begun));
+    if (now >= begun + lifetime || now < begun - lifetime)
+        return false;
+    return client == NULL || now <= uvh_tls_time(X509_get0_notAfter(client));
+}
+
+static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t length,
+                                   SSL_TICKET_STATUS status, void *arg)
+{
+    const struct uvh_tls_context *context = arg;
+    (void)ssl;
+    (void)name;
+    (void)length;
+    bool good = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+    if (!good || !is_fresh(session, context->generation->session_lifetime))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
 /* ---- the key log ---- */
 
 static void on_key_log(const SSL *ssl, const char *line)
@@ -241,8 +294,11 @@ static void set_callbacks(struct uvh_tls_context *context)
     SSL_CTX_set_tlsext_status_cb(context->ctx, on_status_request);
     SSL_CTX_set_tlsext_status_arg(context->ctx, context);
     SSL_CTX_set_timeout(context->ctx, (long)context->generation->session_lifetime);
-    if (!config->no_tickets)
+    SSL_CTX_set_tlsext_servername_callback(context->ctx, on_server_name);
+    if (!config->no_tickets) {
         SSL_CTX_set_tlsext_ticket_key_evp_cb(context->ctx, on_ticket_key);
+        SSL_CTX_set_session_ticket_cb(context->ctx, on_new_ticket, on_ticket, context);
+    }
     if (config->key_log_file != NULL)
         SSL_CTX_set_keylog_callback(context->ctx, on_key_log);
 }

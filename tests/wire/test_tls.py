@@ -306,6 +306,37 @@ def test_session_ends_with_its_lifetime(start):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_new_tickets_do_not_extend_a_session(start, version):
+    """Each resumption gives a ticket, and the client uses the newest one."""
+    server = start("--lifetime=2")
+    context, session = session_of(server, only=version)
+
+    def resume():
+        nonlocal session
+        with server.connect(context=context, session=session) as connection:
+            resumed = json.loads(connection.ask("GET", "/info").body)["resumed"]
+            session = connection.socket.tls.session
+        return resumed
+
+    resumed = []
+    for _ in range(2):
+        time.sleep(1.2)  # the second one is later than the lifetime, and earlier than twice that
+        resumed.append(resume())
+    assert not all(resumed)
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_resumed_session_has_its_name(start, version):
+    """A session is not resumed under another name, although the certificate serves both."""
+    server = start(f"--cert={tls.certificate('a.example', 'b.example')}")
+    context, session = session_of(server, only=version, name="a.example")
+    info = server.info(context=context, session=session, name="a.example")
+    assert info["resumed"] and info["server_name"] == "a.example"
+    info = server.info(context=context, session=session, name="b.example")
+    assert not info["resumed"] and info["server_name"] == "b.example"
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_ticket_keys_of_files_are_shared(start, tmp_path, version):
     for name in ("old", "new"):
         (tmp_path / name).write_bytes(os.urandom(80))
@@ -378,6 +409,37 @@ def test_resumed_session_keeps_its_client(start, people, version):
     context, session = session_of(server, only=version, client=people["ann"])
     info = server.info("/private/info", context=context, session=session)
     assert info["resumed"] and info["subject"] == "CN=ann" and info["names"] == "DNS:ann.example"
+
+
+def short_lived(ca, seconds):
+    """A client's certificate that expires soon."""
+    where = pathlib.Path(tempfile.mkdtemp(dir=tls.directory()))
+    (where / "index").write_text("")
+    (where / "conf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\nrand_serial=yes\nnew_certs_dir={where}\n"
+                                f"default_md=sha256\ncertificate={ca}\nprivate_key={ca.parent}/ca.key\npolicy=p\n"
+                                "[p]\ncommonName=supplied\n")
+    tls.openssl("req", "-new", *tls.KEYS["ec"], "-nodes", "-subj", "/CN=brief", "-keyout", where / "key.pem",
+                "-out", where / "request.pem")
+    end = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
+    tls.openssl("ca", "-batch", "-notext", "-config", where / "conf", "-in", where / "request.pem", "-out", where / "made.pem",
+                "-startdate", "20200101000000Z", "-enddate", end)
+    (where / "both.pem").write_bytes((where / "made.pem").read_bytes() + (where / "key.pem").read_bytes())
+    return where / "both.pem"
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_session_ends_with_the_clients_certificate(start, people, version):
+    server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
+    context, session = session_of(server, only=version, client=short_lived(people["ca"], 4))
+
+    def is_refused():
+        try:
+            server.info(context=context, session=session)
+        except (ssl.SSLError, ConnectionError, AssertionError):
+            return True
+
+    assert server.info(context=context, session=session)["resumed"]
+    eventually(is_refused, "the end of the session")
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
