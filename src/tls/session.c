@@ -16,6 +16,7 @@ enum {
     SMALL_RECORD = 1370,
     SMALL_RECORDS = 16 * 1024, /* bytes of them */
     IDLE_MS = 1000,
+    ALERTS_MOST = 4096, /* bytes; OpenSSL refuses each renegotiation with one, however many are asked for */
 };
 
 /* ---- BIOs ---- */
@@ -195,9 +196,16 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
     if (session->close_received)
         return 0;
     ERR_clear_error();
+    size_t before = uvh_tls_session_pending(session);
     int result = SSL_read_ex(session->ssl, data, size, &count);
     drop_kept(session);
-    return result == 1 ? (ssize_t)count : outcome(session, result);
+    session->alerts += uvh_tls_session_pending(session) - before;
+    int err = result == 1 ? 0 : outcome(session, result);
+    if (session->why == NULL && session->alerts > ALERTS_MOST)
+        session->why = "the client asks for renegotiation again and again";
+    if (result == 1)
+        return (ssize_t)count;
+    return has_failed(session) ? -EPROTO : err;
 }
 
 bool uvh_tls_session_is_resumed(const struct uvh_tls_session *session)

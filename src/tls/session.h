@@ -35,6 +35,7 @@ struct uvh_tls_session {
     size_t sent;
     uint64_t burst;                  /* bytes of plaintext since the connection was idle */
     uint64_t last;                   /* loop time of the last write */
+    size_t alerts;                   /* bytes that reads have put into `output` */
     const char *why;                 /* it has failed: the reason, static */
     const struct uvh_tls_host *host; /* whose certificates it has; NULL before the client's hello */
     bool begun : 1;                  /* bytes were received */

@@ -1,6 +1,7 @@
 """TLS on a server: certificates, names, versions, resumption, client certificates, replacement, and clients that break
 the rules. Everything about HTTP over TLS is in the other files, which run over TLS as well (`./dev test wire-tls`)."""
 
+import hmac
 import json
 import os
 import pathlib
@@ -839,6 +840,53 @@ def test_renegotiation_is_refused(server):
     before = server.stats()["handshakes"]
     _, told = client.communicate(b"R\n", timeout=SAFETY_TIMEOUT)
     assert b"no renegotiation" in told or b"unexpected" in told or client.returncode != 0 or server.stats()["handshakes"] <= before + 1
+
+
+class Unencrypted:
+    """A client of TLS 1.2 with a cipher that does not encrypt, so that it can make any record (RFC 5246 section 6)."""
+
+    CIPHER = "ECDHE-ECDSA-NULL-SHA:@SECLEVEL=0"
+
+    def __init__(self, port, log):
+        made = tls.context(only="1.2")
+        made.set_ciphers(self.CIPHER)
+        made.keylog_filename = str(log)
+        received = []
+        with Script(port) as script:
+            self.plain = script.plain.dup()
+            self.plain.settimeout(SAFETY_TIMEOUT)
+            script.tls = made.wrap_bio(script.incoming, script.outgoing, server_hostname="localhost")
+            receive = script.receive
+            script.receive = lambda: received.append(receive()) or received[-1]
+            script.shake()
+        server_random = received[0][11:43]  # after the heads of record and message, and the version
+        client_random, secret = (bytes.fromhex(text) for text in log.read_text().split("CLIENT_RANDOM ")[1].split()[:2])
+        self.key = self.derive(secret, b"key expansion" + server_random + client_random)
+        self.sequence = 1  # after Finished
+
+    @staticmethod
+    def derive(secret, seed):
+        """The first 20 bytes of the key block, which is the client's key."""
+        first = hmac.digest(secret, seed, "sha256")
+        return hmac.digest(secret, first + seed, "sha256")[:20]
+
+    def record(self, kind, data):
+        head = struct.pack(">BHH", kind, 0x303, len(data))
+        code = hmac.digest(self.key, struct.pack(">Q", self.sequence) + head + data, "sha1")
+        self.sequence += 1
+        return struct.pack(">BHH", kind, 0x303, len(data) + len(code)) + data + code
+
+
+def test_flood_of_renegotiations_ends(start, tmp_path):
+    """Each is refused by an alert, which a client that does not read leaves to the server's memory."""
+    server = start(f"--ciphers={Unencrypted.CIPHER}")
+    client = Unencrypted(server.port, tmp_path / "secrets")
+    with client.plain:
+        client.plain.sendall(client.record(23, raw.request("GET", "/big", "Connection: close")))
+        with pytest.raises(ConnectionError):
+            for _ in range(200):
+                client.plain.sendall(b"".join(client.record(22, b"\x01\0\0\0") for _ in range(1000)))
+    assert server.ask(plain=True).status == 200
 
 
 def test_handshake_that_is_too_slow_is_closed(start):
