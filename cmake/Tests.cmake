@@ -108,8 +108,11 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             set_target_properties(${server} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
         endforeach()
     endif()
-    # Topics, alone and with a broker.
+    # Topics, alone and with a broker; TLS as a client.
     if(BUILD_WITH_WEBSOCKET)
+        add_executable(tls_client tests/wire/tls_client.c)
+        target_link_libraries(tls_client PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
+        set_target_properties(tls_client PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
         add_executable(topics_server tests/wire/topics_server.c)
         target_compile_definitions(topics_server PRIVATE UVHTTP_TESTS_REDIS=$<BOOL:${BUILD_WITH_REDIS}>)
         target_link_libraries(topics_server PRIVATE uvhttp_flags $<$<BOOL:${BUILD_WITH_REDIS}>:uvhttp_redis_static>

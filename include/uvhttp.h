@@ -36,7 +36,7 @@
  * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
  * WebSocket: websocket.h (connections, either side), topics.h (for all who have subscribed).
  * Middleware: cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h, compress.h.
- * TLS: tls.h.
+ * TLS: tls.h, and as a client tls_client.h.
  * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
@@ -73,6 +73,7 @@
 #include <uvhttp/static.h>
 #include <uvhttp/stream.h>
 #include <uvhttp/tls.h>
+#include <uvhttp/tls_client.h>
 #include <uvhttp/topics.h>
 #include <uvhttp/types.h>
 #include <uvhttp/upload.h>

@@ -29,7 +29,8 @@ extern "C" {
     X(ENOTSUP, -10016, "this build of uvhttp does not have it")                       \
     X(ETOOLARGE, -10017, "the body is larger than it may be")                         \
     X(ESIGNATURE, -10018, "there is no signature of ours")                            \
-    X(EEXPIRED, -10019, "the time for which it was signed is over")
+    X(EEXPIRED, -10019, "the time for which it was signed is over")                   \
+    X(ETLS, -10020, "the TLS handshake failed")
 
 enum {
     UVHTTP_OK = 0,

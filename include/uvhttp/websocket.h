@@ -22,6 +22,7 @@
 
 #include <uvhttp/router.h>
 #include <uvhttp/server.h>
+#include <uvhttp/tls_client.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -178,16 +179,19 @@ UVHTTP_EXPORT int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint,
 
 /* What connects somewhere needs beside the endpoint. Zeros are the defaults. */
 typedef struct uvhttp_websocket_target {
-    const char *url;    /* "ws://host[:port]/path?query" */
+    const char *url;    /* "ws://host[:port]/path?query" or "wss://..." */
     const char *fields; /* further request fields, each "Name: value\r\n"; NULL: none */
     char *
         message; /* gets what the log says when url or fields are refused at once, otherwise ""; may be NULL */
     size_t message_size; /* bytes there; 256 are enough */
+    /* With wss://: who is trusted, and further options. NULL: the system's authorities, as
+     * uvhttp_stream_connect_tls has them. The connection keeps it alive. */
+    uvhttp_tls_client_t *tls;
 } uvhttp_websocket_target_t;
 
 /* Connects to a server: `open` tells of success, otherwise `close` is called, with ABNORMAL and the reason, at the latest behind twice close_timeout. The endpoint's protocols are offered (and one is demanded if protocol_required), and its compression; `origins` and `admit` do
- * not matter. On the thread of the server's first worker; the server need not listen (uvhttp_stream_connect says when it runs). Errors, then no callback runs and `data` is still yours: UVHTTP_EINVAL (url, fields; target->message says what is wrong; the thread of another worker: uvhttp_server_post leads to the first), UVHTTP_ENOTSUP (wss: there is no
- * TLS yet), UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's. `ws` may be NULL. */
+ * not matter. On the thread of the server's first worker; the server need not listen (uvhttp_stream_connect says when it runs). Errors, then no callback runs and `data` is still yours: UVHTTP_EINVAL (url, fields; target->message says what is wrong; the thread of another worker: uvhttp_server_post leads to the first), UVHTTP_ENOTSUP (wss in a build
+ * without OpenSSL), UVHTTP_ESTOPPED, UVHTTP_ENOMEM, libuv's. `ws` may be NULL. */
 UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
                                            const uvhttp_websocket_target_t *target, void *data,
                                            uvhttp_websocket_t **ws);

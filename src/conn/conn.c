@@ -60,7 +60,7 @@ static void settle(struct uvh_conn *conn)
 {
     enum uvh_conn_timeout timeout = conn->user->settle(conn);
     if (conn->state == UVH_CONN_HANDSHAKING) {
-        timeout = UVH_CONN_TIMEOUT_HANDSHAKE;
+        timeout = conn->outgoing ? timeout : UVH_CONN_TIMEOUT_HANDSHAKE;
     } else if (conn->state == UVH_CONN_LINGERING) {
         timeout = UVH_CONN_TIMEOUT_LINGER;
     } else if (uvh_conn_has_output(conn)) {
@@ -285,7 +285,11 @@ static void handshake_timed_out(struct uvh_conn *conn)
 {
     conn->socket.readable = true;
     uvh_tls_io_handshake(conn);
-    if (conn->state == UVH_CONN_HANDSHAKING)
+    if (conn->state != UVH_CONN_HANDSHAKING)
+        return;
+    if (conn->outgoing)
+        conn->user->connected(conn, UV_ETIMEDOUT);
+    else
         end_by(conn, UVH_CONN_TIMEOUT_HANDSHAKE);
 }
 

@@ -56,7 +56,7 @@ struct uvh_conn_user {
     /* A peer that should begin a TLS handshake has sent plain text. The connection is plain from now on, for an error
      * to be told, and what was sent is thrown away. NULL: it is closed. */
     void (*is_plain)(struct uvh_conn *conn);
-    /* UVH_CONN_CONNECTING is over: 0 or a negative errno. */
+    /* Of an outgoing connection: UVH_CONN_CONNECTING is over, or UVH_CONN_HANDSHAKING is: 0 or an error. */
     void (*connected)(struct uvh_conn *conn, int status);
     /* The connection was closed. The last call. */
     void (*closed)(struct uvh_conn *conn);

@@ -40,7 +40,7 @@ struct uvh_conn_callbacks {
     void (*failed)(struct uvh_conn_shared *shared, const char *what, int code); /* for the log */
     void (*closed)(struct uvh_conn *conn);
     void (*freed)(struct uvh_conn_shared *shared); /* `count` has become smaller */
-    /* A TLS handshake has failed; the connection is closed next. `reason` is static. */
+    /* A TLS handshake has failed, of either side; the connection is closed next. `reason` is static. */
     void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
     /* A timeout has closed a connection. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);

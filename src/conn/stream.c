@@ -2,6 +2,7 @@
 #include "conn/stream.h"
 
 #include <uvhttp/error.h>
+#include <uvhttp/tls_client.h>
 
 #include "base/alloc.h"
 #include "conn/conn.h"
@@ -260,6 +261,14 @@ void uvhttp_stream_await_drain(uvhttp_stream_t *stream)
     uvh_conn_event_begin(stream->on.conn);
     stream->wants_drain = true;
     uvh_conn_event_end(stream->on.conn);
+}
+
+const char *uvhttp_stream_tls_error(const uvhttp_stream_t *stream)
+{
+    if (stream->carrier == UVH_CARRIER_CONNECTING)
+        return uvh_stream_connect_tls_error(stream->on.connecting);
+    const struct uvh_conn *conn = stream->on.conn;
+    return conn->tls == NULL ? NULL : conn->tls->why;
 }
 
 uint64_t uvhttp_stream_now(const uvhttp_stream_t *stream)

@@ -1,17 +1,21 @@
 /* Connections to another server: a name is looked up, its addresses are tried one after the other, each for its share of
- * the time, and then the connection carries the stream like any other.
+ * the time, with a TLS handshake if one is wanted, and then the connection carries the stream like any other.
  *
  * Always true: until it is connected the stream's carrier is the record of what is being done; each attempt is a
- * connection of its own, in the state UVH_CONN_CONNECTING. The stream's timer is the one of connecting meanwhile. */
+ * connection of its own, in the state UVH_CONN_CONNECTING or UVH_CONN_HANDSHAKING. The stream's timer is the one of connecting meanwhile. */
 #include "conn/stream_connect.h"
+
+#include <string.h>
 
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
 #include "conn/conn.h"
 #include "conn/stream.h"
+#include "conn/tls_io.h"
 #include "net/lookup.h"
 #include "platform/socket_connect.h"
+#include "tls/client.h"
 
 enum { SHARE_LEAST_MS = 250 }; /* what RFC 8305 section 5 recommends between the attempts */
 
@@ -29,6 +33,9 @@ struct uvh_connecting {
     uint64_t deadline; /* of all of it; 0: none */
     int status;        /* of the last attempt */
     bool calling;      /* a callback of the stream runs */
+    struct uvhttp_tls_client *tls; /* with a reference; NULL: plain text */
+    const char *tls_error;         /* of the last attempt; static, NULL: none */
+    char host[];                   /* with TLS: what was asked for */
 };
 
 static struct uvh_connecting *connecting_of(const struct uvhttp_stream *stream)
@@ -41,6 +48,11 @@ struct uvh_conn_shared *uvh_stream_connect_shared(const struct uvh_connecting *c
     return connecting->shared;
 }
 
+const char *uvh_stream_connect_tls_error(const struct uvh_connecting *connecting)
+{
+    return connecting->tls_error;
+}
+
 /* ---- the end ---- */
 
 static void release_if_unused(struct uvh_connecting *connecting)
@@ -50,6 +62,7 @@ static void release_if_unused(struct uvh_connecting *connecting)
         return;
     uv_freeaddrinfo(connecting->found);
     uvh_list_remove(&connecting->link);
+    uvhttp_tls_client_free(connecting->tls);
     uvh_free(shared->allocator, connecting);
     shared->count--;
     shared->callbacks->freed(shared);
@@ -122,14 +135,29 @@ static void succeed(struct uvh_connecting *connecting)
     connected(stream, 0, stream->arg);
 }
 
+static int shake_hands(struct uvh_connecting *connecting)
+{
+    struct uvh_conn *conn = connecting->attempt;
+    struct uvh_tls_session *session =
+        uvh_tls_session_connect(connecting->tls, connecting->host, &connecting->shared->buffers);
+    if (session == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_conn_begin_tls(conn, session);
+    uvh_tls_io_begin(conn);
+    return 0;
+}
+
 static void on_connected(struct uvh_conn *conn, int status)
 {
     struct uvh_connecting *connecting = conn->owner;
-    if (status == 0) {
+    if (status == 0 && connecting->tls != NULL && conn->tls == NULL)
+        status = shake_hands(connecting);
+    else if (status == 0)
         succeed(connecting);
+    if (status == 0)
         return;
-    }
     connecting->status = status;
+    connecting->tls_error = status == UVHTTP_ETLS ? conn->tls->why : NULL;
     close_attempt(connecting);
     try_next(connecting);
 }
@@ -141,7 +169,15 @@ static void on_closed(struct uvh_conn *conn)
     uvh_conn_unref(conn);
 }
 
-static const struct uvh_conn_user connecting_user = {.connected = on_connected, .closed = on_closed};
+/* Time is the stream's, or what the server allows for a handshake if there is none. */
+static enum uvh_conn_timeout settle(struct uvh_conn *conn)
+{
+    const struct uvh_connecting *connecting = conn->owner;
+    return connecting->deadline == 0 ? UVH_CONN_TIMEOUT_HANDSHAKE : UVH_CONN_TIMEOUT_NONE;
+}
+
+static const struct uvh_conn_user connecting_user = {
+    .settle = settle, .connected = on_connected, .closed = on_closed};
 
 /* False when it has failed at once. */
 static bool try_address(struct uvh_connecting *connecting, const struct sockaddr *address)
@@ -211,6 +247,7 @@ void uvh_stream_connect_on_timer(struct uvhttp_stream *stream)
         return;
     }
     connecting->status = UV_ETIMEDOUT;
+    connecting->tls_error = NULL;
     close_attempt(connecting);
     try_next(connecting);
 }
@@ -250,18 +287,35 @@ static int find_addresses(struct uvh_connecting *connecting, const char *host, i
     return 0;
 }
 
-static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared, const char *host, int port,
-                 uint32_t timeout_ms, uvhttp_stream_connected_cb connected)
+static struct uvh_connecting *new_connecting(struct uvhttp_stream *stream, struct uvh_conn_shared *shared,
+                                             struct uvhttp_tls_client *tls, const char *host)
+{
+    size_t size = tls == NULL ? 0 : strlen(host) + 1;
+    struct uvh_connecting *connecting = uvh_alloc_zero(shared->allocator, sizeof(*connecting) + size);
+    if (connecting == NULL)
+        return NULL;
+    connecting->stream = stream;
+    connecting->shared = shared;
+    connecting->tls = tls;
+    if (tls != NULL) {
+        uvh_tls_client_ref(tls);
+        memcpy(connecting->host, host, size);
+    }
+    uvh_list_init(&connecting->link);
+    shared->count++;
+    return connecting;
+}
+
+static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared, struct uvhttp_tls_client *tls,
+                 const char *host, int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected)
 {
     struct uvh_timeout_list *timers = timeout_ms == 0 ? NULL : uvh_shared_timers(shared, timeout_ms);
     if (timeout_ms != 0 && timers == NULL)
         return UVHTTP_ENOMEM;
-    struct uvh_connecting *connecting = uvh_alloc_zero(shared->allocator, sizeof(*connecting));
+    struct uvh_connecting *connecting = new_connecting(stream, shared, tls, host);
     if (connecting == NULL)
         return UVHTTP_ENOMEM;
-    *connecting = (struct uvh_connecting){.stream = stream, .shared = shared, .connected = connected};
-    uvh_list_init(&connecting->link);
-    shared->count++;
+    connecting->connected = connected;
     uv_update_time(shared->loop); /* it may not have run for a while */
     if (timers != NULL)
         connecting->deadline = uv_now(shared->loop) + timeout_ms;
@@ -278,14 +332,14 @@ static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared, c
     return 0;
 }
 
-int uvh_stream_connect_start(struct uvh_conn_shared *shared, const char *host, int port, uint32_t timeout_ms,
-                             uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events,
-                             void *arg, uvhttp_stream_t **out)
+int uvh_stream_connect_start(struct uvh_conn_shared *shared, struct uvhttp_tls_client *tls, const char *host,
+                             int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+                             const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
 {
     struct uvhttp_stream *stream = uvh_stream_new(shared, events, arg);
     if (stream == NULL)
         return UVHTTP_ENOMEM;
-    int err = begin(stream, shared, host, port, timeout_ms, connected);
+    int err = begin(stream, shared, tls, host, port, timeout_ms, connected);
     if (err != 0) {
         uvh_free(shared->allocator, stream);
         return err;

@@ -52,8 +52,13 @@ int uvh_tls_io_flush(struct uvh_conn *conn)
 static void fail(struct uvh_conn *conn, const char *reason)
 {
     uvh_tls_io_flush(conn); /* an alert, as far as it goes */
-    uvh_counter_add(&conn->shared->tls_failures, 1);
     conn->shared->callbacks->handshake_failed(conn, reason);
+    if (conn->outgoing) {
+        conn->tls->why = reason;
+        conn->user->connected(conn, UVHTTP_ETLS);
+        return;
+    }
+    uvh_counter_add(&conn->shared->tls_failures, 1);
     uvh_conn_close(conn);
 }
 
@@ -80,12 +85,16 @@ static void become_plain(struct uvh_conn *conn)
 static void succeed(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
-    uvh_counter_add(&conn->shared->tls_handshakes, 1);
-    if (uvh_tls_session_is_resumed(session))
-        uvh_counter_add(&conn->shared->tls_resumed, 1);
     conn->state = UVH_CONN_OPEN;
     if (uvh_tls_session_has_input(session))
         conn->socket.readable = true;
+    if (conn->outgoing) {
+        conn->user->connected(conn, 0);
+        return;
+    }
+    uvh_counter_add(&conn->shared->tls_handshakes, 1);
+    if (uvh_tls_session_is_resumed(session))
+        uvh_counter_add(&conn->shared->tls_resumed, 1);
 }
 
 /* More ciphertext for the handshake. False when there is none now, or the connection has changed. */
@@ -109,7 +118,7 @@ static bool receive_handshake(struct uvh_conn *conn, char *ciphertext)
     if (count == 0 && !session->begun) /* who only looks whether somebody listens */
         uvh_conn_close(conn);
     else
-        fail(conn, count == 0 ? "the client has closed the connection" : uvhttp_strerror((int)count));
+        fail(conn, count == 0 ? "the peer has closed the connection" : uvhttp_strerror((int)count));
     return false;
 }
 
@@ -126,12 +135,14 @@ void uvh_tls_io_handshake(struct uvh_conn *conn)
             fail(conn, err == -EPROTO ? session->why : "out of memory");
             return;
         }
-        if (err == 0) {
+        if (err == 0 && (flushed == 0 || flushed == -EAGAIN)) {
             succeed(conn);
-            break;
+            return;
         }
+        if (err == 0)
+            break;
     }
-    if (uvh_conn_is_closed(conn) || conn->tls == NULL)
+    if (conn->state != UVH_CONN_HANDSHAKING)
         return;
     if (flushed != 0 && flushed != -EAGAIN)
         fail(conn, uvhttp_strerror(flushed));
@@ -143,8 +154,16 @@ void uvh_tls_io_drain(struct uvh_conn *conn)
 {
     conn->socket.readable = true;
     uvh_tls_io_handshake(conn);
-    if (conn->state == UVH_CONN_HANDSHAKING && !conn->tls->begun)
+    if (conn->state == UVH_CONN_HANDSHAKING && !conn->tls->begun && !conn->outgoing)
         uvh_conn_close(conn);
+}
+
+void uvh_tls_io_begin(struct uvh_conn *conn)
+{
+    if (uvh_tls_session_handshake(conn->tls) == -EAGAIN)
+        uvh_tls_io_handshake(conn);
+    else
+        fail(conn, conn->tls->why);
 }
 
 /* ---- receiving ---- */
@@ -170,8 +189,12 @@ static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
     ssize_t result = -EAGAIN;
     for (int reads = 0; reads < READS_MOST && result == -EAGAIN && conn->socket.readable; reads++) {
         ssize_t count = receive_ciphertext(conn, ciphertext, sizeof(ciphertext));
-        if (count <= 0) /* without close_notify the end may be somebody else's doing */
-            return count == 0 ? -ECONNRESET : count;
+        if (count == 0) { /* it may be somebody else's doing */
+            session->why = "the connection ended without close_notify";
+            return -ECONNRESET;
+        }
+        if (count < 0)
+            return count;
         session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
         result = decrypt(session, data, size);
         if (!uvh_tls_session_keep_input(session))

@@ -20,6 +20,9 @@ void uvh_tls_io_handshake(struct uvh_conn *conn);
 /* The server stops: a connection whose client has said nothing is closed, after one last look. */
 void uvh_tls_io_drain(struct uvh_conn *conn);
 
+/* The same at the beginning of the client's end. */
+void uvh_tls_io_begin(struct uvh_conn *conn);
+
 /* Results as in conn_io.h. */
 ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size);
 ssize_t uvh_tls_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size,

@@ -96,8 +96,9 @@ static bool is_sending(const struct uvhttp_websocket *ws)
 /* What its user has not been told, and would not know. */
 static void explain_end(struct uvhttp_websocket *ws)
 {
+    const char *why = uvhttp_stream_tls_error(ws->stream);
     if (!ws->opened && ws->close_reason == NULL)
-        uvh_websocket_set_reason(ws, 0, "the connection broke before the answer");
+        uvh_websocket_set_reason(ws, 0, why != NULL ? why : "the connection broke before the answer");
     else if (ws->close_sent && is_sending(ws) && ws->close_code != UVHTTP_WEBSOCKET_ABNORMAL)
         uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL, "it ended before all that waited was sent");
 }

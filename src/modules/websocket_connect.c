@@ -94,8 +94,9 @@ static void tell_unreachable(struct uvhttp_websocket *ws, int status)
         uvh_websocket_set_reason(ws, 0, uvh_websocket_stopping);
         return;
     }
+    const char *why = status == UVHTTP_ETLS ? uvhttp_stream_tls_error(ws->stream) : NULL;
     snprintf(reason, sizeof(reason), "cannot connect to %s: %s", ws->greeter->server,
-             uvhttp_strerror(status));
+             why != NULL ? why : uvhttp_strerror(status));
     uvh_websocket_keep_reason(ws, reason, strlen(reason));
 }
 
@@ -223,10 +224,6 @@ static int check(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_
         return refuse_url(endpoint, target, UVHTTP_EINVAL,
                           "allowed is ws://host[:port]/path?query, with a port of 1 to 65535 and without "
                           "user, fragment and spaces");
-    if (url->secure)
-        return refuse_url(endpoint, target, UVHTTP_ENOTSUP,
-                          "wss needs TLS, which this version has not: connect by ws to a proxy that speaks "
-                          "TLS with the server");
     if (uvh_ws_greeting_fields_valid(target->fields))
         return 0;
     return refuse(endpoint, target, UVHTTP_EINVAL,
@@ -234,10 +231,28 @@ static int check(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_
                   "handshake's (Host, Connection, Sec-WebSocket-Key, ...) or announces a body");
 }
 
+static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_target_t *target,
+                          const struct uvh_ws_url *url)
+{
+    const struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    uint32_t timeout_ms = (uint32_t)endpoint->options.close_timeout * 1000;
+    char host[HOST_SIZE];
+    memcpy(host, url->host.base, url->host.length);
+    host[url->host.length] = '\0';
+    if (!url->secure)
+        return uvhttp_stream_connect(endpoint->server, host, url->port, timeout_ms, on_connected,
+                                     &uvh_websocket_stream_events, ws, &ws->stream);
+    int err = uvhttp_stream_connect_tls(endpoint->server, target->tls, host, url->port, timeout_ms,
+                                        on_connected, &uvh_websocket_stream_events, ws, &ws->stream);
+    if (err == UVHTTP_ENOTSUP)
+        return refuse_url(endpoint, target, err,
+                          "wss needs TLS, which this build has not: build with BUILD_WITH_HTTPS=ON");
+    return err;
+}
+
 int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp_websocket_target_t *target,
                              void *data, uvhttp_websocket_t **out)
 {
-    char host[HOST_SIZE];
     struct uvh_ws_url url;
     if (out != NULL)
         *out = NULL;
@@ -248,17 +263,13 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp
     int err = check(endpoint, target, &url);
     if (err != 0)
         return err;
-    memcpy(host, url.host.base, url.host.length);
-    host[url.host.length] = '\0';
     struct uvhttp_websocket *ws = uvh_websocket_new(&endpoint->workers[0], data);
     if (ws == NULL)
         return UVHTTP_ENOMEM;
     ws->client = true;
     err = make_greeter(ws, &url, target->fields);
     if (err == 0)
-        err = uvhttp_stream_connect(endpoint->server, host, url.port,
-                                    (uint32_t)endpoint->options.close_timeout * 1000, on_connected,
-                                    &uvh_websocket_stream_events, ws, &ws->stream);
+        err = connect_stream(ws, target, &url);
     if (err != 0) {
         uvh_websocket_greeter_free(ws);
         uvh_websocket_discard(ws);

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include <uvhttp/tls_client.h>
+
 #include "base/alloc.h"
 #include "platform/file.h"
 #include "platform/signals.h"
@@ -47,6 +49,7 @@ void uvh_server_release(struct uvh_server *server)
         server->tls = contexts->next;
         uvh_tls_contexts_free(contexts);
     }
+    uvhttp_tls_client_free(server->tls_client);
     uvh_router_free(server->router);
     while (server->owned != NULL) {
         struct uvh_owned *owned = server->owned;

@@ -52,6 +52,7 @@ struct uvh_server {
     bool has_pool;
     /* Of the listeners with TLS, one for each uvhttp_tls_t; any thread may read the list. */
     struct uvh_tls_contexts *_Atomic tls;
+    struct uvhttp_tls_client *_Atomic tls_client; /* of connections that name none; NULL: none was needed */
     struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
     int scarce_from;                  /* a descriptor of this number or above says that few are left */
     atomic_bool descriptors_scarce;   /* and it has been logged */

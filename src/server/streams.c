@@ -3,6 +3,7 @@
 
 #include <uvhttp/error.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/tls_client.h>
 
 #include "base/alloc.h"
 #include "codec/field.h"
@@ -82,6 +83,29 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
     return 0;
 }
 
+static bool is_valid(const char *host, int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+                     const uvhttp_stream_events_t *events)
+{
+    return host != NULL && events != NULL && port > 0 && port <= PORT_MOST &&
+           timeout_ms <= UVH_TIMEOUT_STEP_MOST && connected != NULL && events->data != NULL &&
+           events->closed != NULL;
+}
+
+/* `tls` NULL: plain text. */
+static int begin_connecting(struct uvh_server *server, uvhttp_tls_client_t *tls, const char *host, int port,
+                            uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+                            const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
+{
+    int err = uvh_server_start_for_streams(server);
+    if (err != 0)
+        return err;
+    struct uvh_worker *worker = uvh_workers_current(server);
+    err = uvh_stream_connect_start(&worker->conns, tls, host, port, timeout_ms, connected, events, arg, out);
+    if (err == 0)
+        uvh_worker_watch_time(worker);
+    return err;
+}
+
 int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uint32_t timeout_ms,
                           uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events,
                           void *arg, uvhttp_stream_t **out)
@@ -91,17 +115,42 @@ int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uin
     *out = NULL;
     if (view == NULL)
         return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
-    if (host == NULL || events == NULL || port <= 0 || port > PORT_MOST ||
-        timeout_ms > UVH_TIMEOUT_STEP_MOST || connected == NULL || events->data == NULL ||
-        events->closed == NULL)
+    if (!is_valid(host, port, timeout_ms, connected, events))
         return UVHTTP_EINVAL;
-    int err = uvh_server_start_for_streams(server);
+    return begin_connecting(uvh_server_of(view), NULL, host, port, timeout_ms, connected, events, arg, out);
+}
+
+/* The one with the system's authorities. Of two workers that make it at once one throws its own away. */
+static int default_client(struct uvh_server *server, uvhttp_tls_client_t **client)
+{
+    const uvhttp_tls_client_config_t config = {.allocator = server->allocator};
+    uvhttp_tls_client_t *made, *before = NULL;
+    *client = atomic_load(&server->tls_client);
+    if (*client != NULL)
+        return 0;
+    int err = uvhttp_tls_client_new(&made, &config, NULL, 0);
     if (err != 0)
         return err;
-    struct uvh_worker *worker = uvh_workers_current(server);
-    err = uvh_stream_connect_start(&worker->conns, host, port, timeout_ms, connected, events, arg, out);
-    if (err == 0)
-        uvh_worker_watch_time(worker);
-    return err;
+    if (!atomic_compare_exchange_strong(&server->tls_client, &before, made))
+        uvhttp_tls_client_free(made);
+    *client = before == NULL ? made : before;
+    return 0;
+}
+
+int uvhttp_stream_connect_tls(uvhttp_server_t *view, uvhttp_tls_client_t *client, const char *host, int port,
+                              uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+                              const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
+{
+    if (out == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    if (!is_valid(host, port, timeout_ms, connected, events) || host[0] == '\0')
+        return UVHTTP_EINVAL;
+    int err = client != NULL ? 0 : default_client(server, &client);
+    if (err != 0)
+        return err;
+    return begin_connecting(server, client, host, port, timeout_ms, connected, events, arg, out);
 }

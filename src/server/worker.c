@@ -290,6 +290,11 @@ static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
     struct uvh_handshake_log *log = &worker->handshake_log;
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     uint64_t now = uv_now(worker->loop);
+    if (conn->outgoing) {
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "TLS handshake with %s (%s) failed: %s",
+                       conn->tls->server_name, uvh_conn_peer(conn, peer), reason);
+        return;
+    }
     if (!uvh_server_logs(worker->server, UVHTTP_LOG_INFO))
         return;
     if (now - log->begun >= 1000) {

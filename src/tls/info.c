@@ -103,7 +103,7 @@ static struct uvh_tls_info *make(SSL *ssl, X509 *client, BIO *texts, const uvhtt
 
 struct uvh_tls_info *uvh_tls_info_new(SSL *ssl, const uvhttp_allocator_t *allocator)
 {
-    X509 *client = SSL_get0_peer_certificate(ssl);
+    X509 *client = SSL_is_server(ssl) ? SSL_get0_peer_certificate(ssl) : NULL;
     BIO *texts = BIO_new(BIO_s_mem());
     struct uvh_tls_info *info = NULL;
     if (texts != NULL && write_texts(texts, ssl, client))

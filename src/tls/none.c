@@ -1,8 +1,9 @@
-/* A build without OpenSSL: no uvhttp_tls_t can be made, so no other function here is called with one. */
+/* A build without OpenSSL: no uvhttp_tls_t and no uvhttp_tls_client_t can be made, so no other function here is called with one. */
 #include <errno.h>
 
 #include <uvhttp/error.h>
 #include <uvhttp/tls.h>
+#include <uvhttp/tls_client.h>
 
 #include "tls/contexts.h"
 #include "tls/info.h"
@@ -41,6 +42,22 @@ int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
     return 0;
 }
 
+int uvhttp_tls_client_new(uvhttp_tls_client_t **client, const uvhttp_tls_client_config_t *config, char *message,
+                          size_t size)
+{
+    if (message != NULL && size > 0)
+        message[0] = '\0';
+    if (client == NULL)
+        return UVHTTP_EINVAL;
+    *client = NULL;
+    return config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+}
+
+void uvhttp_tls_client_free(uvhttp_tls_client_t *client)
+{
+    (void)client;
+}
+
 struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
                                               const uvhttp_allocator_t *allocator)
 {
@@ -57,6 +74,13 @@ struct uvh_tls_session *uvh_tls_contexts_accept(struct uvh_tls_contexts *context
                                                 struct uvh_buffer_pool *pool)
 {
     (void)contexts, (void)worker, (void)pool;
+    return NULL;
+}
+
+struct uvh_tls_session *uvh_tls_session_connect(struct uvhttp_tls_client *client, const char *host,
+                                                struct uvh_buffer_pool *pool)
+{
+    (void)client, (void)host, (void)pool;
     return NULL;
 }
 

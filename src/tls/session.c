@@ -7,8 +7,10 @@
 #include <openssl/err.h>
 
 #include "base/alloc.h"
+#include "tls/client.h"
 #include "tls/context.h"
 #include "tls/info.h"
+#include "tls/reason.h"
 
 enum {
     LARGE_RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
@@ -94,16 +96,15 @@ struct uvh_tls_session *uvh_tls_session_of(const SSL *ssl)
     return SSL_get_app_data(ssl);
 }
 
-static bool open_ssl(struct uvh_tls_session *session)
+static bool open_ssl(struct uvh_tls_session *session, SSL_CTX *ctx, BIO_METHOD *method)
 {
-    session->ssl = SSL_new(session->context->ctx);
-    BIO *bio = session->ssl == NULL ? NULL : BIO_new(session->context->bio_method);
+    session->ssl = SSL_new(ctx);
+    BIO *bio = session->ssl == NULL ? NULL : BIO_new(method);
     if (bio == NULL)
         return false;
     BIO_set_data(bio, session);
     BIO_set_init(bio, 1);
     SSL_set_bio(session->ssl, bio, bio);
-    SSL_set_accept_state(session->ssl);
     return SSL_set_app_data(session->ssl, session) == 1;
 }
 
@@ -115,7 +116,33 @@ struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context, str
     session->context = context;
     session->pool = pool;
     context->refs++;
-    bool good = open_ssl(session);
+    bool good = open_ssl(session, context->ctx, context->bio_method);
+    if (good)
+        SSL_set_accept_state(session->ssl);
+    ERR_clear_error();
+    if (good)
+        return session;
+    uvh_tls_session_free(session);
+    return NULL;
+}
+
+struct uvh_tls_session *uvh_tls_session_connect(struct uvhttp_tls_client *client, const char *host,
+                                                struct uvh_buffer_pool *pool)
+{
+    const char *name = uvh_tls_client_name(client, host);
+    size_t size = strlen(name) + 1;
+    struct uvh_tls_session *session = uvh_alloc_zero(pool->allocator, sizeof(*session) + size);
+    if (session == NULL)
+        return NULL;
+    session->client = client;
+    session->pool = pool;
+    session->begun = true;
+    uvh_tls_client_ref(client);
+    memcpy(session->server_name, name, size);
+    bool good = open_ssl(session, client->ctx, client->bio_method) &&
+                uvh_tls_client_expect(session->ssl, session->server_name);
+    if (good)
+        SSL_set_connect_state(session->ssl);
     ERR_clear_error();
     if (good)
         return session;
@@ -134,7 +161,10 @@ void uvh_tls_session_free(struct uvh_tls_session *session)
         uvh_buffer_unref(session->output);
     if (session->info != NULL)
         uvh_tls_info_unref(session->info);
-    uvh_tls_context_unref(session->context);
+    if (session->context != NULL)
+        uvh_tls_context_unref(session->context);
+    else
+        uvhttp_tls_client_free(session->client);
     uvh_free(allocator, session);
 }
 
@@ -150,7 +180,7 @@ static int outcome(struct uvh_tls_session *session, int result)
         session->close_received = true;
         return 0;
     }
-    session->why = uvh_tls_failure_reason();
+    session->why = uvh_tls_reason(session->ssl);
     return -EPROTO;
 }
 

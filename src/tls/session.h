@@ -1,4 +1,5 @@
-/* One end of a TLS connection, without a socket: ciphertext in, plaintext out, and the reverse.
+/* One end of a TLS connection, the server's or the client's, without a socket: ciphertext in, plaintext out, and
+ * the reverse.
  *
  * Ciphertext comes from `input`, which the caller sets before a call and looks at after it; what OpenSSL
  * makes goes to the end of `output`, which the caller sends. OpenSSL never waits for space, so nothing has
@@ -23,10 +24,12 @@ struct bio_method_st;
 struct uvh_tls_context;
 struct uvh_tls_host;
 struct uvh_tls_info;
+struct uvhttp_tls_client;
 
 struct uvh_tls_session {
     struct ssl_st *ssl;
-    struct uvh_tls_context *context;
+    struct uvh_tls_context *context;  /* of the server's end; NULL: this is the client's */
+    struct uvhttp_tls_client *client; /* of the client's end, with a reference */
     struct uvh_buffer_pool *pool;
     struct uvh_tls_info *info; /* NULL before the handshake is over */
     uvhttp_slice_t input;      /* ciphertext that is not used yet */
@@ -38,13 +41,20 @@ struct uvh_tls_session {
     size_t alerts;                   /* bytes that reads have put into `output` */
     const char *why;                 /* it has failed: the reason, static */
     const struct uvh_tls_host *host; /* whose certificates it has; NULL before the client's hello */
-    bool begun : 1;                  /* bytes were received */
+    bool begun : 1;                  /* bytes were received, or this is the client's end */
     bool close_received : 1;         /* close_notify: the peer has ended its side */
     bool close_sent : 1;
+    char server_name[]; /* of the client's end: what the certificate has to be for */
 };
 
-/* NULL when memory ran out. */
+/* The server's end. NULL when memory ran out. */
 struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context, struct uvh_buffer_pool *pool);
+
+/* The client's end of a connection to `host`, a name or a numeric address, not empty. It begins the handshake: the first
+ * call needs no input. NULL when memory ran out. */
+struct uvh_tls_session *uvh_tls_session_connect(struct uvhttp_tls_client *client, const char *host,
+                                                struct uvh_buffer_pool *pool);
+
 void uvh_tls_session_free(struct uvh_tls_session *session);
 
 /* Goes on with the handshake.

@@ -1,0 +1,225 @@
+/* See the header. Certificates, versions and lists are read by what a server has for them. */
+#include "tls/client.h"
+
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "tls/certificate.h"
+#include "tls/failure.h"
+#include "tls/hosts.h"
+#include "tls/read_file.h"
+#include "tls/session.h"
+#include "tls/settings.h"
+
+enum { ALPN_MOST = 255 };
+
+/* ---- who is trusted ---- */
+
+/* Adds the certificates of PEM text; how many. */
+static int add_certificates(X509_STORE *store, BIO *bio)
+{
+    STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
+    int count = 0;
+    for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
+        const X509_INFO *info = sk_X509_INFO_value(infos, i);
+        count += info->x509 != NULL && X509_STORE_add_cert(store, info->x509) == 1;
+    }
+    sk_X509_INFO_pop_free(infos, X509_INFO_free);
+    return count;
+}
+
+static int load_authorities(const struct uvhttp_tls_client *client, const char *path,
+                            struct uvh_tls_message message)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(client->ctx);
+    char *data;
+    size_t size;
+    int err = uvh_tls_read_file("ca_file", path, client->allocator, &data, &size, message);
+    if (err != 0)
+        return err;
+    ERR_clear_error();
+    BIO *bio = BIO_new_mem_buf(data, (int)size);
+    int count = bio == NULL ? 0 : add_certificates(store, bio);
+    BIO_free(bio);
+    uvh_tls_forget_file(client->allocator, data, size);
+    if (bio == NULL || uvh_tls_failure_is_memory())
+        return UVHTTP_ENOMEM;
+    ERR_clear_error();
+    if (count == 0)
+        return uvh_tls_refuse(message, "ca_file '%s' holds no certificate in PEM form", path);
+    /* What is listed is trusted, whether it is an authority or the server's own certificate. */
+    X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+    return 0;
+}
+
+static int set_trust(const struct uvhttp_tls_client *client, const uvhttp_tls_client_config_t *config,
+                     struct uvh_tls_message message)
+{
+    SSL_CTX_set_verify(client->ctx, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    if (config->ca_file != NULL)
+        return load_authorities(client, config->ca_file, message);
+    if (config->insecure || SSL_CTX_set_default_verify_paths(client->ctx) == 1)
+        return 0;
+    return uvh_tls_refuse_by_openssl(message, "the system's authorities cannot be read");
+}
+
+/* ---- what is sent ---- */
+
+static int set_certificate(const struct uvhttp_tls_client *client, const uvhttp_tls_client_config_t *config,
+                           struct uvh_tls_message message)
+{
+    const uvhttp_tls_certificate_t from = {.certificate_file = config->certificate_file,
+                                           .key_file = config->key_file,
+                                           .passphrase_file = config->passphrase_file};
+    const uvhttp_tls_config_t one = {
+        .certificates = &from, .certificate_count = 1, .allocator = client->allocator};
+    struct uvh_tls_certificate made = {0};
+    if (config->certificate_file == NULL && config->key_file != NULL)
+        return uvh_tls_refuse(message, "key_file is '%s', and certificate_file is not set", config->key_file);
+    if (config->certificate_file == NULL)
+        return 0;
+    int err = uvh_tls_certificate_load(&made, &one, 0, message);
+    ERR_clear_error();
+    if (err == 0 && SSL_CTX_use_cert_and_key(client->ctx, made.leaf, made.key, made.chain, 1) != 1)
+        err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used", made.source);
+    uvh_tls_certificate_release(&made, client->allocator);
+    return err;
+}
+
+static int set_alpn(const struct uvhttp_tls_client *client, const char *protocol,
+                    struct uvh_tls_message message)
+{
+    unsigned char list[ALPN_MOST + 1];
+    size_t length = protocol == NULL ? 0 : strlen(protocol);
+    if (protocol == NULL)
+        return 0;
+    if (length == 0 || length > ALPN_MOST)
+        return uvh_tls_refuse(message, "alpn has %zu bytes; allowed are 1 to 255", length);
+    list[0] = (unsigned char)length;
+    memcpy(list + 1, protocol, length);
+    return SSL_CTX_set_alpn_protos(client->ctx, list, (unsigned)length + 1) == 0 ? 0 : UVHTTP_ENOMEM;
+}
+
+static int set_server_name(struct uvhttp_tls_client *client, const char *name, struct uvh_tls_message message)
+{
+    size_t length = name == NULL ? 0 : strlen(name);
+    if (name == NULL)
+        return 0;
+    if (length == 0 || length > UVH_TLS_NAME_MAX)
+        return uvh_tls_refuse(message, "server_name has %zu bytes; allowed are 1 to %d", length,
+                              UVH_TLS_NAME_MAX);
+    client->server_name = uvh_alloc_string(client->allocator, name, length);
+    return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+/* False when memory ran out. A zone (fe80::1%eth0) is not in certificates. */
+static bool expect_address(X509_VERIFY_PARAM *param, const char *text, bool *is_address)
+{
+    char address[64];
+    size_t length = strcspn(text, "%");
+    *is_address = false;
+    if (length >= sizeof(address))
+        return true;
+    memcpy(address, text, length);
+    address[length] = '\0';
+    ASN1_OCTET_STRING *octets = a2i_IPADDRESS(address);
+    ERR_clear_error();
+    if (octets == NULL)
+        return true;
+    *is_address = true;
+    bool good = X509_VERIFY_PARAM_set1_ip(param, ASN1_STRING_get0_data(octets),
+                                          (size_t)ASN1_STRING_length(octets)) == 1;
+    ASN1_OCTET_STRING_free(octets);
+    return good;
+}
+
+bool uvh_tls_client_expect(SSL *ssl, const char *name)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+    char text[UVH_TLS_NAME_MAX + 1];
+    size_t length = strlen(name);
+    bool is_address, good = expect_address(param, name, &is_address);
+    if (!good || is_address)
+        return good;
+    if (length > 1 && name[length - 1] == '.')
+        length--; /* not in certificates and SNI either (RFC 6066 section 3) */
+    if (length == 0 || length > UVH_TLS_NAME_MAX)
+        return false; /* OpenSSL would check no name at all */
+    memcpy(text, name, length);
+    text[length] = '\0';
+    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                               X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    return X509_VERIFY_PARAM_set1_host(param, text, length) == 1 && SSL_set_tlsext_host_name(ssl, text) == 1;
+}
+
+/* ---- the life of a client ---- */
+
+static void release(struct uvhttp_tls_client *client)
+{
+    SSL_CTX_free(client->ctx);
+    BIO_meth_free(client->bio_method);
+    uvh_free(client->allocator, client->server_name);
+    uvh_free(client->allocator, client);
+}
+
+static int set_up(struct uvhttp_tls_client *client, const uvhttp_tls_client_config_t *config,
+                  struct uvh_tls_message message)
+{
+    const uvhttp_tls_config_t settings = {.min_version = config->min_version,
+                                          .max_version = config->max_version,
+                                          .ciphers = config->ciphers,
+                                          .cipher_suites = config->cipher_suites,
+                                          .groups = config->groups,
+                                          .no_tickets = true};
+    ERR_clear_error();
+    client->ctx = SSL_CTX_new(TLS_client_method());
+    client->bio_method = uvh_tls_session_bio_method();
+    if (client->ctx == NULL || client->bio_method == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvh_tls_settings_apply(client->ctx, &settings, message);
+    if (err == 0)
+        err = set_trust(client, config, message);
+    if (err == 0)
+        err = set_certificate(client, config, message);
+    if (err == 0)
+        err = set_alpn(client, config->alpn, message);
+    return err != 0 ? err : set_server_name(client, config->server_name, message);
+}
+
+int uvhttp_tls_client_new(uvhttp_tls_client_t **out, const uvhttp_tls_client_config_t *config, char *message,
+                          size_t size)
+{
+    if (message != NULL && size > 0)
+        message[0] = '\0';
+    if (out == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    struct uvhttp_tls_client *client = uvh_alloc_zero(allocator, sizeof(*client));
+    if (client == NULL)
+        return UVHTTP_ENOMEM;
+    client->allocator = allocator;
+    atomic_init(&client->refs, 1);
+    int err = set_up(client, config, (struct uvh_tls_message){message, message == NULL ? 0 : size});
+    ERR_clear_error();
+    if (err == 0)
+        *out = client;
+    else
+        release(client);
+    return err;
+}
+
+void uvhttp_tls_client_free(uvhttp_tls_client_t *client)
+{
+    if (client != NULL && atomic_fetch_sub_explicit(&client->refs, 1, memory_order_acq_rel) == 1)
+        release(client);
+}
