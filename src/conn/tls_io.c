@@ -27,6 +27,21 @@ static ssize_t receive_ciphertext(struct uvh_conn *conn, char *data, size_t size
     return count;
 }
 
+/* A server that refuses the client's certificate says so by an alert and closes, maybe before the client's first write
+ * (RFC 8446 section 4.4.2.4). When that write fails the alert has come, and says why. */
+static void look_for_alert(const struct uvh_conn *conn)
+{
+    char ciphertext[CIPHERTEXT], waste[CIPHERTEXT]; /* not cleared */
+    struct uvh_tls_session *session = conn->tls;
+    if (session->info == NULL || session->input.length > 0)
+        return;
+    ssize_t count = uvh_socket_receive(conn->socket.fd, ciphertext, sizeof(ciphertext));
+    session->input = (uvhttp_slice_t){ciphertext, count > 0 ? (size_t)count : 0};
+    while (uvh_tls_session_read(session, waste, sizeof(waste)) > 0) {
+    }
+    session->input = (uvhttp_slice_t){NULL, 0};
+}
+
 int uvh_tls_io_flush(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
@@ -39,6 +54,8 @@ int uvh_tls_io_flush(struct uvh_conn *conn)
     ssize_t sent = uvh_socket_send(conn->socket.fd, &area, 1, false);
     if (sent < (ssize_t)pending)
         conn->socket.writable = false;
+    if (sent < 0 && conn->outgoing)
+        look_for_alert(conn);
     if (sent < 0)
         return (int)sent;
     if (sent > 0)

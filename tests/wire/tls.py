@@ -38,7 +38,7 @@ def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None
     """A certificate with its key in one file, signed by itself or by an authority. Names: DNS names or addresses."""
     where = pathlib.Path(tempfile.mkdtemp(dir=directory()))
     names = names or ("localhost", "127.0.0.1")
-    san = ",".join(("IP:" if name.replace(".", "").isdigit() else "DNS:") + name for name in names)
+    san = ",".join(("IP:" if ":" in name or name.replace(".", "").isdigit() else "DNS:") + name for name in names)
     extensions = ["-addext", f"subjectAltName={san}", "-addext", "basicConstraints=critical,CA:FALSE"]
     if usage:
         extensions += ["-addext", f"extendedKeyUsage={usage}"]

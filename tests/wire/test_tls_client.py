@@ -1,0 +1,532 @@
+"""TLS as a client: streams and WebSocket connections to servers of the ssl module, to our own, and to servers that break
+the rules. tls_client makes one connection and prints what it is told; it exits with 4 when memory was left."""
+
+import contextlib
+import functools
+import os
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+
+import tls
+from wire_server import SAFETY_TIMEOUT, WireServer, built
+
+BIG = 20_000_000
+
+
+@functools.lru_cache(None)
+def authority():
+    return tls.authority()
+
+
+@functools.lru_cache(None)
+def signed(*names, **how):
+    """A certificate of the authority that clients here trust."""
+    return tls.certificate(*names, ca=authority(), **how)
+
+
+def server_context(cert, client_ca=None, only=None, alpn=None):
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(cert)
+    if client_ca is not None:
+        made.verify_mode = ssl.CERT_REQUIRED
+        made.load_verify_locations(client_ca)
+    if only is not None:
+        made.minimum_version = made.maximum_version = tls.version(only)
+    if alpn is not None:
+        made.set_alpn_protocols(alpn)
+    return made
+
+
+@contextlib.contextmanager
+def serving(talk, address="127.0.0.1"):
+    """A listening port, where `talk` is called with the socket of one connection, on a thread. Yields the port, and a list
+    that gets what `talk` returns or raises."""
+    results = []
+    with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
+        listener.settimeout(SAFETY_TIMEOUT)
+
+        def run():
+            try:
+                plain, _ = listener.accept()
+            except OSError:
+                return
+            with plain:
+                plain.settimeout(SAFETY_TIMEOUT)
+                try:
+                    results.append(talk(plain))
+                except OSError as error:
+                    results.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield listener.getsockname()[1], results
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def echo(context, facts=None):
+    """A server that sends back what comes, until the client ends, and ends by the rules. Returns `facts` of the session."""
+    def talk(plain):
+        with context.wrap_socket(plain, server_side=True) as connection:
+            while data := connection.recv(65536):
+                connection.sendall(data)
+            told = facts(connection) if facts else None
+            connection.unwrap()
+        return told
+    return talk
+
+
+def run(*arguments, code=0, environment=None):
+    """What tls_client prints, and what it writes to its log."""
+    done = subprocess.run([built("tls_client"), *map(str, arguments)], capture_output=True, timeout=3 * SAFETY_TIMEOUT,
+                          env={**os.environ, **(environment or {})})
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout.decode(), done.stderr.decode()
+
+
+GOOD = "connected\nheard 5\nclosed -\n"
+
+
+def failed(why):
+    return f"failed UVHTTP_ETLS: {why}\nheard 0\nclosed {why}\n"
+
+
+def meet(context, *flags, host="localhost", **how):
+    with serving(echo(context), **how) as (port, _):
+        return run(*flags, host, port)
+
+
+# ---- certificates ----
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_good_certificate(version):
+    out, log = meet(server_context(signed(), only=version), f"--ca={authority()}")
+    assert (out, log) == (GOOD, "")
+
+
+def test_name_is_sent_and_an_address_is_not():
+    for host, expected in (("localhost", "localhost"), ("127.0.0.1", None)):
+        names = []
+        context = server_context(signed())
+        context.sni_callback = lambda _ssl, name, _context, names=names: names.append(name)
+        out, _ = meet(context, f"--ca={authority()}", host=host)
+        assert out == GOOD and names == [expected]
+
+
+def test_address_in_certificate():
+    out, _ = meet(server_context(signed("127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
+    assert out == GOOD
+    out, _ = meet(server_context(signed("127.0.0.2")), f"--ca={authority()}", host="127.0.0.1")
+    assert out == failed("the certificate is not for this address")
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
+def test_address_of_version_6():
+    out, _ = meet(server_context(signed("::1")), f"--ca={authority()}", host="::1", address="::1")
+    assert out == GOOD
+
+
+def test_address_does_not_match_as_a_name():
+    out, _ = meet(server_context(signed("localhost", common_name="127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
+    assert out == failed("the certificate is not for this address")
+
+
+@pytest.mark.parametrize("names", [("other.example",), ("*.localhost",), ("local*",), ("localhost.example",)])
+def test_wrong_name(names):
+    out, log = meet(server_context(signed(*names)), f"--ca={authority()}")
+    assert out == failed("the certificate is not for this name")
+    assert "warning TLS handshake with localhost (127.0.0.1) failed: the certificate is not for this name\n" in log
+
+
+def test_common_name_does_not_count():
+    out, _ = meet(server_context(signed("other.example", common_name="localhost")), f"--ca={authority()}")
+    assert out == failed("the certificate is not for this name")
+
+
+@pytest.mark.parametrize("name, good", [("db.example", True), ("a.wild.example", True), ("db.example.", True),
+                                        ("DB.Example", True), ("wild.example", False), ("a.b.wild.example", False)])
+def test_server_name_in_place_of_the_host(name, good):
+    out, log = meet(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}", f"--name={name}",
+                    host="127.0.0.1")
+    assert out == (GOOD if good else failed("the certificate is not for this name"))
+    assert good or f"TLS handshake with {name} (127.0.0.1) failed:" in log
+
+
+def test_unknown_authority():
+    out, _ = meet(server_context(tls.certificate(ca=tls.authority("somebody else"))), f"--ca={authority()}")
+    assert out == failed("the certificate is signed by no trusted authority")
+
+
+def test_expired():
+    out, _ = meet(server_context(signed(days=-1)), f"--ca={authority()}")
+    assert out == failed("the certificate has expired")
+
+
+def test_certificate_for_clients_is_none_of_a_server():
+    out, _ = meet(server_context(signed(usage="clientAuth")), f"--ca={authority()}")
+    assert out == failed("the certificate is for another purpose")
+
+
+def test_self_signed():
+    own = tls.certificate()
+    out, _ = meet(server_context(own), f"--ca={authority()}")
+    assert out == failed("the certificate is self-signed and not trusted")
+    out, _ = meet(server_context(own), f"--ca={own}")
+    assert out == GOOD
+
+
+def test_servers_own_certificate_may_be_all_that_is_trusted():
+    """It is signed by an authority that the client does not know."""
+    cert = tls.certificate(ca=tls.authority("somebody else"))
+    out, _ = meet(server_context(cert), f"--ca={cert}")
+    assert out == GOOD
+
+
+def test_insecure_takes_any_certificate():
+    out, log = meet(server_context(tls.certificate("other.example", days=1)), "--insecure")
+    assert (out, log) == (GOOD, "")
+
+
+@pytest.mark.parametrize("flags", [[], ["--default"]])
+def test_systems_authorities(flags, tmp_path):
+    context = server_context(signed())
+    with serving(echo(context)) as (port, _):
+        out, _ = run(*flags, "localhost", port, environment={"SSL_CERT_FILE": str(authority())})
+    assert out == GOOD
+    with serving(echo(context)) as (port, _):
+        out, _ = run(*flags, "localhost", port, environment={"SSL_CERT_DIR": str(tmp_path), "SSL_CERT_FILE": "/nothing"})
+    assert out == failed("the certificate is signed by no trusted authority")
+
+
+# ---- certificates of clients ----
+
+
+def subject(connection):
+    return dict(pair[0] for pair in connection.getpeercert()["subject"])["commonName"]
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("password", [None, "secret"])
+def test_client_certificate(version, password, tmp_path):
+    mine = tls.certificate("ann", ca=authority(), common_name="ann", password=password)
+    flags = [f"--ca={authority()}", f"--cert={mine}"]
+    if password:
+        (tmp_path / "phrase").write_text(password + "\n")
+        flags.append(f"--pass={tmp_path / 'phrase'}")
+    with serving(echo(server_context(signed(), client_ca=authority(), only=version), subject)) as (port, results):
+        out, _ = run(*flags, "localhost", port)
+    assert out == GOOD and results == ["ann"]
+
+
+def test_demanded_certificate_that_is_not_there():
+    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"), f"--ca={authority()}")
+    assert out == failed("the peer refuses the handshake")
+    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.3"), f"--ca={authority()}")
+    assert out == "connected\nheard 0\nclosed the peer demands a certificate\n"
+
+
+def test_certificate_of_an_authority_that_the_server_does_not_know():
+    mine = tls.certificate("ann", ca=tls.authority("somebody else"))
+    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"), f"--ca={authority()}", f"--cert={mine}")
+    assert out == failed("the peer does not know the authority of our certificate")
+
+
+# ---- options ----
+
+
+def test_versions_have_to_meet():
+    flags = [f"--ca={authority()}"]
+    assert meet(server_context(signed(), only="1.2"), *flags, "--min=2")[0] == failed("the peer refuses the TLS version")
+    assert meet(server_context(signed(), only="1.3"), *flags, "--max=1")[0] == failed("the peer refuses the TLS version")
+
+
+def test_ciphers():
+    with serving(echo(server_context(signed()), lambda connection: connection.cipher()[0])) as (port, results):
+        out, _ = run(f"--ca={authority()}", "--max=1", "--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305", "localhost", port)
+    assert out == GOOD and results == ["ECDHE-ECDSA-CHACHA20-POLY1305"]
+
+
+@pytest.mark.parametrize("flags, chosen", [([], None), (["--alpn=postgresql"], "postgresql"), (["--alpn=other"], None)])
+def test_protocol_is_offered(flags, chosen):
+    context = server_context(signed(), alpn=["postgresql"])
+    with serving(echo(context, lambda connection: connection.selected_alpn_protocol())) as (port, results):
+        out, _ = run(f"--ca={authority()}", *flags, "localhost", port)
+    assert out == GOOD and results == [chosen]
+
+
+def test_refusals_name_what_is_wrong(tmp_path):
+    empty, missing = tmp_path / "empty.pem", tmp_path / "missing.pem"
+    empty.write_text("nothing\n")
+    for flags, words in (
+        ([f"--ca={missing}"], f"ca_file '{missing}' cannot be opened: no such file or directory"),
+        ([f"--ca={empty}"], f"ca_file '{empty}' holds no certificate in PEM form"),
+        ([f"--cert={empty}"], f"the certificate of {empty} cannot be read: it holds no such thing in PEM form"),
+        ([f"--key={empty}"], f"key_file is '{empty}', and certificate_file is not set"),
+        ([f"--cert={signed()}", f"--key={tls.usual()}"], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not belong to the certificate"),
+        (["--min=2", "--max=1"], "min_version is TLS 1.3, and max_version is TLS 1.2"),
+        (["--ciphers=none"], 'ciphers is "none": OpenSSL knows none of them'),
+        (["--alpn="], "alpn has 0 bytes; allowed are 1 to 255"),
+        (["--name="], "server_name has 0 bytes; allowed are 1 to 255"),
+    ):
+        out, log = run(*flags, "localhost", 1, code=1)
+        assert (out, log) == ("", f"UVHTTP_ECONFIG: {words}\n")
+
+
+def test_empty_host_is_refused():
+    assert run("", 443, code=1) == ("", "UVHTTP_EINVAL: \n")
+
+
+# ---- servers that break the rules ----
+
+
+def test_server_that_ends_in_the_handshake():
+    def talk(plain):
+        plain.recv(65536)
+
+    with serving(talk) as (port, _):
+        out, _ = run(f"--ca={authority()}", "localhost", port)
+    assert out == failed("the peer has closed the connection")
+
+
+class Cut:
+    """A socket that sends the first bytes of what it is given, and then ends."""
+
+    def __init__(self, plain, most):
+        self.plain, self.left = plain, most
+
+    def sendall(self, data):
+        self.plain.sendall(data[:self.left])
+        self.left -= len(data)
+        if self.left <= 0:
+            raise ConnectionAbortedError
+
+    def recv(self, size):
+        return self.plain.recv(size)
+
+
+def run_server(plain, context):
+    """The server's handshake by hand, so that the socket may be one of the test's."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    session = context.wrap_bio(incoming, outgoing, server_side=True)
+    while True:
+        try:
+            session.do_handshake()
+            plain.sendall(outgoing.read())
+            return session, incoming, outgoing
+        except ssl.SSLWantReadError:
+            if outgoing.pending:
+                plain.sendall(outgoing.read())
+            data = plain.recv(65536)
+            if not data:
+                raise ConnectionAbortedError from None
+            incoming.write(data)
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("most", [1, 4, 5, 80, 127, 400])
+def test_server_that_ends_within_its_flight(version, most):
+    context = server_context(signed(), only=version)
+    with serving(lambda plain: run_server(Cut(plain, most), context)) as (port, results):
+        out, _ = run(f"--ca={authority()}", "localhost", port)
+    assert isinstance(results[0], ConnectionAbortedError)
+    assert out == failed("the peer has closed the connection")
+
+
+def test_handshake_byte_by_byte():
+    class Slow(Cut):
+        def sendall(self, data):
+            self.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for i in range(len(data)):
+                self.plain.sendall(data[i:i + 1])
+
+    def talk(plain):
+        slow = Slow(plain, 0)
+        session, incoming, outgoing = run_server(slow, server_context(signed(), only="1.2"))
+        data = b""
+        while len(data) < 5:
+            try:
+                data += session.read(5)
+            except ssl.SSLWantReadError:
+                incoming.write(plain.recv(65536))
+        session.write(data)
+        slow.sendall(outgoing.read())
+        while plain.recv(65536):
+            pass
+
+    with serving(talk) as (port, _):
+        out, _ = run(f"--ca={authority()}", "localhost", port)
+    assert out == GOOD
+
+
+def wait_for_the_end(plain):
+    while plain.recv(65536):
+        pass
+
+
+@pytest.mark.parametrize("flags", [["--timeout=300"], ["--timeout=0", "--handshake-timeout=1"]])
+def test_server_that_never_answers(flags):
+    with serving(wait_for_the_end) as (port, results):
+        out, _ = run(f"--ca={authority()}", *flags, "127.0.0.1", port)
+    assert out == "failed ETIMEDOUT: -\nheard 0\nclosed -\n"
+    assert results == [None]
+
+
+@pytest.mark.parametrize("garbage, why", [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "the peer does not speak TLS"),
+                                          (b"SSH-2.0-OpenSSH_9.2\r\n", "the peer does not speak TLS"),
+                                          (b"\x16\x03\x03\x00\x04\x02\x00\x00\x00", None), (b"\x00" * 100, None)])
+def test_garbage_instead_of_tls(garbage, why):
+    def talk(plain):
+        plain.recv(65536)
+        plain.sendall(garbage)
+        wait_for_the_end(plain)
+
+    with serving(talk) as (port, _):
+        out, _ = run(f"--ca={authority()}", "localhost", port)
+    assert out.startswith("failed UVHTTP_ETLS: ")
+    assert why is None or out == failed(why)
+
+
+def test_reset_in_the_handshake():
+    def talk(plain):
+        plain.recv(10)  # not all of it, so that closing resets
+
+    with serving(talk) as (port, _):
+        out, _ = run(f"--ca={authority()}", "localhost", port)
+    assert out == failed("connection reset by peer")
+
+
+@pytest.mark.parametrize("after", ["tcp", "hello"])
+def test_cancelled_in_the_handshake(after):
+    def talk(plain):
+        if after == "hello":
+            with pytest.raises(ConnectionAbortedError):
+                run_server(Cut(plain, 100), server_context(signed()))
+        wait_for_the_end(plain)
+
+    with serving(talk) as (port, results):
+        out, _ = run(f"--ca={authority()}", "--abort=300", "127.0.0.1", port)
+    assert out == "heard 0\nclosed -\n"
+    assert results == [None]
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("rules", [True, False])
+def test_end_counts_with_close_notify_only(version, rules):
+    def talk(plain):
+        with server_context(signed(), only=version).wrap_socket(plain, server_side=True) as connection:
+            connection.recv(5)
+            connection.sendall(b"\x00\x01")
+            if rules:
+                with contextlib.suppress(OSError):
+                    connection.unwrap()
+            else:
+                connection.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(OSError):
+                    wait_for_the_end(connection)
+
+    with serving(talk) as (port, _):
+        out, _ = run(f"--ca={authority()}", "localhost", port)
+    end = "end\nheard 2\nclosed -\n" if rules else "heard 2\nclosed the connection ended without close_notify\n"
+    assert out == f"connected\n{end}"
+
+
+def test_own_end_is_told_by_close_notify():
+    def talk(plain):
+        connection = tls.Socket.__new__(tls.Socket)
+        connection.plain, connection.truncated = plain, False
+        connection.incoming, connection.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        connection.tls = server_context(signed()).wrap_bio(connection.incoming, connection.outgoing, server_side=True)
+        connection.run(connection.tls.do_handshake)
+        data = b""
+        while part := connection.recv(65536):
+            data += part
+        return data, connection.truncated
+
+    with serving(talk) as (port, results):
+        out, _ = run(f"--ca={authority()}", "--half", "localhost", port)
+    assert out == "connected\nheard 0\nclosed -\n"
+    assert results == [(b"\x00\x01\x02\x03\x04", False)]
+
+
+# ---- bytes ----
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_much_goes_both_ways_with_backpressure(version):
+    """The server echoes only when it has everything, so that what the client sends has to wait."""
+    def talk(plain):
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        with server_context(signed(), only=version).wrap_socket(plain, server_side=True) as connection:
+            data = bytearray()
+            while len(data) < BIG:
+                data += connection.recv(65536)
+            connection.sendall(data)
+            with contextlib.suppress(OSError):
+                wait_for_the_end(connection)
+
+    with serving(talk) as (port, _):
+        out, _ = run(f"--ca={authority()}", f"--send={BIG}", "--backlog=100000", "localhost", port)
+    assert out == f"connected\nrefused\nheard {BIG}\nclosed -\n"
+
+
+# ---- WebSocket ----
+
+
+@pytest.fixture(scope="module")
+def own_server():
+    server = WireServer(tls=str(signed()))
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("size", [0, 5, 16384, 1_000_000])
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_websocket_echo(own_server, size, version):
+    out, _ = run(f"--ca={authority()}", f"--min={version}", f"--max={version}", f"--send={size}",
+                 f"wss://localhost:{own_server.port}/ws/echo")
+    assert [line for line in out.splitlines() if line != "refused"] == ["open", f"heard {size}", "closed 1000 "]
+
+
+def test_websocket_with_the_default_client(own_server):
+    out, _ = run("--default", f"wss://localhost:{own_server.port}/ws/echo", environment={"SSL_CERT_FILE": str(authority())})
+    assert out == "open\nheard 5\nclosed 1000 \n"
+
+
+def test_websocket_of_websockets():
+    """16 MiB with a server of others, by the machine's authorities."""
+    import asyncio
+
+    import websockets
+
+    async def talk(ws):
+        async for message in ws:
+            await ws.send(message)
+
+    async def main():
+        context = server_context(signed())
+        async with websockets.serve(talk, "127.0.0.1", 0, ssl=context, max_size=2 * BIG, ping_interval=None) as running:
+            port = running.sockets[0].getsockname()[1]
+            return await asyncio.to_thread(run, f"--ca={authority()}", f"--send={BIG}", f"wss://localhost:{port}/any")
+
+    out, _ = asyncio.run(main())
+    assert [line for line in out.splitlines() if line != "refused"] == ["open", f"heard {BIG}", "closed 1000 "]
+
+
+def test_websocket_says_why_it_cannot_connect():
+    with serving(echo(server_context(signed("other.example")))) as (port, _):
+        out, log = run(f"--ca={authority()}", f"wss://localhost:{port}/")
+    assert out == f"closed 1006 cannot connect to localhost:{port}: the certificate is not for this name\n"
+    assert "failed: the certificate is not for this name" in log
+
+
+def test_websocket_without_a_demanded_certificate():
+    with serving(echo(server_context(signed(), client_ca=authority(), only="1.3"))) as (port, _):
+        out, _ = run(f"--ca={authority()}", f"wss://localhost:{port}/")
+    assert out == "closed 1006 the peer demands a certificate\n"
