@@ -34,6 +34,7 @@
 #include <uvhttp/server.hpp>
 #include <uvhttp/stream.hpp>
 #include <uvhttp/tls.hpp>
+#include <uvhttp/tls_client.hpp>
 #include <uvhttp/topics.hpp>
 #include <uvhttp/uploads.hpp>
 #include <uvhttp/websocket.hpp>

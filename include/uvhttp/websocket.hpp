@@ -35,6 +35,7 @@
 
 #include <uvhttp/callback.hpp>
 #include <uvhttp/router.hpp>
+#include <uvhttp/tls_client.hpp>
 #include <uvhttp/websocket.h>
 
 namespace uvhttp
@@ -71,10 +72,11 @@ struct WebSocketOptions {
 
 /* Where a client connects to. */
 struct WebSocketTarget {
-    std::string_view url = {};    /* "ws://host[:port]/path?query" */
+    std::string_view url = {};    /* "ws://host[:port]/path?query" or "wss://..." */
     std::string_view fields = {}; /* further request fields, each "Name: value\r\n" */
     std::span<char> message =
         {}; /* gets words, NUL-terminated, about a url or fields that are refused at once */
+    const TlsClient *tls = nullptr; /* with wss://; left out: one with the system's authorities */
 };
 
 /* An endpoint, which goes with its server: a view. As a handler it does the handshake: group.get("/chat", endpoint). */
@@ -536,11 +538,14 @@ private:
         const int unfit = detail::errorOf(url, fields);
         if (unfit != 0 || native() == nullptr)
             return unfit != 0 ? unfit : int{UVHTTP_ENOMEM};
+        if (target.tls != nullptr && target.tls->error()) /* not the system's authorities instead */
+            return target.tls->error();
         uvhttp_websocket_target_t raw = {};
         raw.url = url.c_str();
         raw.fields = fields.c_str();
         raw.message = target.message.data();
         raw.message_size = target.message.size();
+        raw.tls = target.tls == nullptr ? nullptr : target.tls->native();
         uvhttp_websocket_t *made = nullptr;
         const int error = uvhttp_websocket_connect(native(), &raw, data, &made);
         if (ws != nullptr)

@@ -222,7 +222,7 @@ static int check(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_
         target->message[0] = '\0';
     if (target->url == NULL || !uvh_ws_url_parse(target->url, url) || url->host.length >= HOST_SIZE)
         return refuse_url(endpoint, target, UVHTTP_EINVAL,
-                          "allowed is ws://host[:port]/path?query, with a port of 1 to 65535 and without "
+                          "allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535 and without "
                           "user, fragment and spaces");
     if (uvh_ws_greeting_fields_valid(target->fields))
         return 0;

@@ -384,18 +384,39 @@ static void test_clients(void **)
     assert_string_equal(trace.c_str(), "hello 3000  "); /* the peer says the code again, and no reason */
     trace.clear();
     /* It does not begin, and what was given is destroyed. */
+#if UVHTTP_TESTS_HTTPS
+    const uvhttp::TlsClient tls({.caFile = "/nothing"});
+    const int expected = UVHTTP_ECONFIG;
+    assert_true(std::string_view(tls.message()).starts_with("ca_file '/nothing' cannot be opened"));
+    assert_int_equal(uvhttp::TlsClient({.ciphers = {"a\0b", 3}}).error().code(), UVHTTP_EINVAL);
+#else
+    const uvhttp::TlsClient tls;
+    const int expected = UVHTTP_ENOTSUP;
     assert_int_equal(callers.connect({.url = "wss://127.0.0.1/"}, Caller{Guest(alive), &trace}).code(),
                      UVHTTP_ENOTSUP);
+#endif
+    assert_int_equal(
+        callers.connect({.url = "wss://127.0.0.1/", .tls = &tls}, Caller{Guest(alive), &trace}).code(),
+        expected);
     char words[128] = "";
     assert_int_equal(
         callers.connect({.url = "nonsense", .message = words}, Caller{Guest(alive), &trace}).code(),
         UVHTTP_EINVAL);
-    assert_true(std::string_view(words).starts_with("url is \"nonsense\"; allowed is ws://"));
+    assert_true(std::string_view(words).starts_with("url is \"nonsense\"; allowed is ws[s]://"));
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
     assert_int_equal(shared.connect({.url = url + "/else"}).code(), 0);
     talk.until([&] { return !trace.empty(); });
     assert_true(holds(trace, "close 1006 "));
+#if UVHTTP_TESTS_HTTPS
+    trace.clear();
+    {
+        const uvhttp::TlsClient open({.insecure = true}); /* the connection keeps what it needs of it */
+        assert_int_equal(shared.connect({.url = "wss" + url.substr(2), .tls = &open}).code(), 0);
+    }
+    talk.until([&] { return !trace.empty(); });
+    assert_true(holds(trace, "the peer does not speak TLS"));
+#endif
 }
 
 /* ---- topics ---- */

@@ -480,6 +480,27 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
     NULL_ROW(uvhttp_stream_connect, connected,
              uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, NULL, &events, NULL, &stream) ==
                  UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect_tls, events,
+             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, NULL, NULL,
+                                       &stream) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect_tls, stream,
+             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL,
+                                       NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect_tls, server,
+             uvhttp_stream_connect_tls(NULL, NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL, &stream) ==
+                 UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_stream_connect_tls, host,
+             uvhttp_stream_connect_tls(stage.server, NULL, NULL, 1, 0, on_connected, &events, NULL, &stream) ==
+                 UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_connect_tls, connected,
+             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, NULL, &events, NULL, &stream) ==
+                 UVHTTP_EINVAL);
+    /* The default client connects, if there is TLS. */
+    int connected = uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, &events,
+                                              NULL, &stream);
+    NULL_ROW(uvhttp_stream_connect_tls, client, connected == (UVHTTP_TESTS_HTTPS ? 0 : UVHTTP_ENOTSUP));
+    if (connected == 0)
+        uvhttp_stream_close(stream);
     return answer(res);
 }
 

@@ -71,6 +71,15 @@ static void tls(void **state)
     NULL_ROW(uvhttp_tls_reload, message, uvhttp_tls_reload(NULL, NULL, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_expires, tls, uvhttp_tls_expires(NULL) == 0);
     NULL_CALL(uvhttp_tls_free, tls, uvhttp_tls_free(NULL));
+    const uvhttp_tls_client_config_t client_config = {.ca_file = "/nothing"};
+    uvhttp_tls_client_t *client;
+    NULL_ROW(uvhttp_tls_client_new, client,
+             uvhttp_tls_client_new(NULL, &client_config, text, sizeof(text)) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_client_new, config,
+             uvhttp_tls_client_new(&client, NULL, text, sizeof(text)) == UVHTTP_EINVAL && client == NULL);
+    NULL_ROW(uvhttp_tls_client_new, message,
+             uvhttp_tls_client_new(&client, &client_config, NULL, 64) == TLS_REFUSED);
+    NULL_CALL(uvhttp_tls_client_free, client, uvhttp_tls_client_free(NULL));
     NULL_ROW(uvhttp_server_listen_tls, server,
              uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, made) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_tls, address,

@@ -230,7 +230,8 @@ def test_who_does_not_answer_is_told_apart(server):
     told(server, 1006, f"cannot connect to 127.0.0.1:{port}: connection refused")
 
 
-@pytest.mark.parametrize("url, words", [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; allowed is ws://host[:port]/path?query'), ("wss://127.0.0.1/", "wss needs TLS"),
+@pytest.mark.parametrize("url, words", [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; allowed is ws[s]://host[:port]/path?query'),
+                                        ("wss://ann:secret@127.0.0.1/", 'url is "wss://...@127.0.0.1/"; allowed is'),
                                         ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; allowed is'), ("ws://h/?token=secret#top", 'url is "ws://h/?..."; allowed is')])
 def test_a_url_that_is_refused_is_explained(start, url, words):
     server = start()
