@@ -2,7 +2,9 @@
  *
  *     printf 'hello\n' | build/release/dist/bin/websocket_client ws://127.0.0.1:8080/echo
  *
- * Usage: websocket_client URL
+ * Usage: websocket_client [--ca FILE] URL
+ *
+ * URL begins with ws:// or wss://. --ca: the authorities to trust (PEM) instead of the system's.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -103,12 +105,20 @@ int main(int argc, char **argv)
           .arg = server
     };
     char message[256] = "";
-    uvhttp_websocket_target_t target = {.url = argc > 1 ? argv[1] : "ws://127.0.0.1:8080/echo",
-                                        .message = message,
-                                        .message_size = sizeof message};
+    uvhttp_websocket_target_t target = {
+        .url = "ws://127.0.0.1:8080/echo", .message = message, .message_size = sizeof message};
     uvhttp_websocket_endpoint_t *endpoint;
+    int first = 1, err = 0;
     sem_init(&may_read, 0, AHEAD);
-    int err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
+    if (argc > 2 && strcmp(argv[1], "--ca") == 0) {
+        uvhttp_tls_client_config_t trusted = {.ca_file = argv[2]};
+        err = uvhttp_tls_client_new(&target.tls, &trusted, message, sizeof message);
+        first = 3;
+    }
+    if (first < argc)
+        target.url = argv[first];
+    if (err == 0)
+        err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
     if (err == 0)
         err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
     if (err == 0)
@@ -120,5 +130,6 @@ int main(int argc, char **argv)
     if (reading && pthread_cancel(reader) == 0)
         pthread_join(reader, NULL);
     uvhttp_server_free(server);
+    uvhttp_tls_client_free(target.tls);
     return result;
 }

@@ -66,8 +66,7 @@ typedef struct uvhttp_tls_client_config {
  *   UVHTTP_ENOTSUP: a build without OpenSSL;
  *   UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_tls_client_new(uvhttp_tls_client_t **client,
-                                        const uvhttp_tls_client_config_t *config, char *message,
-                                        size_t size);
+                                        const uvhttp_tls_client_config_t *config, char *message, size_t size);
 
 /* Frees `client` when the last connection with it has ended, or now. Any thread. NULL is fine. */
 UVHTTP_EXPORT void uvhttp_tls_client_free(uvhttp_tls_client_t *client);

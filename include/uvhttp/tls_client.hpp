@@ -42,7 +42,8 @@ public:
         const detail::Option key(options.keyFile), phrase(options.passphraseFile);
         const detail::Option name(options.serverName), protocol(options.alpn);
         const detail::Option list(options.ciphers), suites(options.cipherSuites), curves(options.groups);
-        if (!fine(detail::errorOf(authorities, certificate, key, phrase, name, protocol, list, suites, curves)))
+        if (!fine(
+                detail::errorOf(authorities, certificate, key, phrase, name, protocol, list, suites, curves)))
             return;
         uvhttp_tls_client_config_t raw = {};
         raw.ca_file = authorities.c_str();

@@ -30,9 +30,9 @@ struct uvh_connecting {
     const struct addrinfo *next; /* to be tried */
     struct addrinfo literal;     /* the only one, of a numeric address */
     union uvh_address address;
-    uint64_t deadline; /* of all of it; 0: none */
-    int status;        /* of the last attempt */
-    bool calling;      /* a callback of the stream runs */
+    uint64_t deadline;             /* of all of it; 0: none */
+    int status;                    /* of the last attempt */
+    bool calling;                  /* a callback of the stream runs */
     struct uvhttp_tls_client *tls; /* with a reference; NULL: plain text */
     const char *tls_error;         /* of the last attempt; static, NULL: none */
     char host[];                   /* with TLS: what was asked for */

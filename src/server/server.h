@@ -53,10 +53,10 @@ struct uvh_server {
     /* Of the listeners with TLS, one for each uvhttp_tls_t; any thread may read the list. */
     struct uvh_tls_contexts *_Atomic tls;
     struct uvhttp_tls_client *_Atomic tls_client; /* of connections that name none; NULL: none was needed */
-    struct uvh_listening_file *files; /* of unix sockets, to be removed when listening ends */
-    int scarce_from;                  /* a descriptor of this number or above says that few are left */
-    atomic_bool descriptors_scarce;   /* and it has been logged */
-    int port;                         /* of the first listener that has one */
+    struct uvh_listening_file *files;             /* of unix sockets, to be removed when listening ends */
+    int scarce_from;                /* a descriptor of this number or above says that few are left */
+    atomic_bool descriptors_scarce; /* and it has been logged */
+    int port;                       /* of the first listener that has one */
     bool listened;
     bool
         streams_only; /* it was started for streams to others, and does not keep its loop running for more than them */

@@ -42,8 +42,8 @@ int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
     return 0;
 }
 
-int uvhttp_tls_client_new(uvhttp_tls_client_t **client, const uvhttp_tls_client_config_t *config, char *message,
-                          size_t size)
+int uvhttp_tls_client_new(uvhttp_tls_client_t **client, const uvhttp_tls_client_config_t *config,
+                          char *message, size_t size)
 {
     if (message != NULL && size > 0)
         message[0] = '\0';

@@ -388,7 +388,12 @@ static void test_clients(void **)
     const uvhttp::TlsClient tls({.caFile = "/nothing"});
     const int expected = UVHTTP_ECONFIG;
     assert_true(std::string_view(tls.message()).starts_with("ca_file '/nothing' cannot be opened"));
-    assert_int_equal(uvhttp::TlsClient({.ciphers = {"a\0b", 3}}).error().code(), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp::TlsClient({
+                                           .ciphers = {"a\0b", 3}
+    })
+                         .error()
+                         .code(),
+                     UVHTTP_EINVAL);
 #else
     const uvhttp::TlsClient tls;
     const int expected = UVHTTP_ENOTSUP;

@@ -490,8 +490,8 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
              uvhttp_stream_connect_tls(NULL, NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL, &stream) ==
                  UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_stream_connect_tls, host,
-             uvhttp_stream_connect_tls(stage.server, NULL, NULL, 1, 0, on_connected, &events, NULL, &stream) ==
-                 UVHTTP_EINVAL);
+             uvhttp_stream_connect_tls(stage.server, NULL, NULL, 1, 0, on_connected, &events, NULL,
+                                       &stream) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect_tls, connected,
              uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, NULL, &events, NULL, &stream) ==
                  UVHTTP_EINVAL);

@@ -14,11 +14,12 @@ import httpx
 import pytest
 
 import raw
+import tls
 import ws_raw
 from installed import node_with_websocket
 from program import Program, clean_environment
 from topics_server import Member
-from wire_server import SAFETY_TIMEOUT, built, eventually
+from wire_server import SAFETY_TIMEOUT, WireServer, built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.c*"))}
@@ -514,6 +515,19 @@ def test_websocket_client_reads_no_faster_than_it_can_send(start, tmp_path, line
     with open(tmp_path / "lines") as file:
         done = subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
     assert (done.returncode, done.stderr) == (0, "") and done.stdout == lines
+
+
+def test_websocket_client_over_tls(tmp_path):
+    """The page's command, with a certificate of one's own; without it the server is not trusted."""
+    cert = tls.certificate()
+    server = WireServer(tls=str(cert))
+    url = f"wss://localhost:{server.port}/ws/echo"
+    for flags, code, out, errors in ((["--ca", cert], 0, "hello\n", ""), ([], 1, "", "self-signed and not trusted"),
+                                     (["--ca", tmp_path / "none"], 1, "", "ca_file '")):
+        done = subprocess.run([built("websocket_client"), *map(str, flags), url], input="hello\n", capture_output=True, text=True,
+                              timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+        assert (done.returncode, done.stdout) == (code, out) and errors in done.stderr
+    server.stop()
 
 
 def test_websocket_client_tells_what_it_cannot_send(start):

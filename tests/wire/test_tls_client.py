@@ -460,11 +460,13 @@ def test_own_end_is_told_by_close_notify():
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_much_goes_both_ways_with_backpressure(version):
-    """The server echoes only when it has everything, so that what the client sends has to wait."""
+    """The server reads when a write of the client was refused, and echoes when it has everything."""
+    refused = threading.Event()
+
     def talk(plain):
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         with server_context(signed(), only=version).wrap_socket(plain, server_side=True) as connection:
             data = bytearray()
+            assert refused.wait(SAFETY_TIMEOUT)
             while len(data) < BIG:
                 data += connection.recv(65536)
             connection.sendall(data)
@@ -472,8 +474,12 @@ def test_much_goes_both_ways_with_backpressure(version):
                 wait_for_the_end(connection)
 
     with serving(talk) as (port, _):
-        out, _ = run(f"--ca={authority()}", f"--send={BIG}", "--backlog=100000", "localhost", port)
-    assert out == f"connected\nrefused\nheard {BIG}\nclosed -\n"
+        command = [built("tls_client"), f"--ca={authority()}", f"--send={BIG}", "--backlog=100000", "localhost", str(port)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
+            assert [client.stdout.readline() for _ in range(2)] == [b"connected\n", b"refused\n"]
+            refused.set()
+            out, _ = client.communicate(timeout=3 * SAFETY_TIMEOUT)
+    assert (client.returncode, out) == (0, b"heard %d\nclosed -\n" % BIG)
 
 
 # ---- WebSocket ----

@@ -158,13 +158,13 @@ static bool take_flag(const char *flag)
         const char *name;
         const char **text;
     } texts[] = {
-        {"--ca=", &config.ca_file},
-        {"--cert=", &config.certificate_file},
-        {"--key=", &config.key_file},
-        {"--pass=", &config.passphrase_file},
-        {"--name=", &config.server_name},
-        {"--alpn=", &config.alpn},
-        {"--ciphers=", &config.ciphers},
+        {"--ca=",      &config.ca_file         },
+        {"--cert=",    &config.certificate_file},
+        {"--key=",     &config.key_file        },
+        {"--pass=",    &config.passphrase_file },
+        {"--name=",    &config.server_name     },
+        {"--alpn=",    &config.alpn            },
+        {"--ciphers=", &config.ciphers         },
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         size_t length = strlen(texts[i].name);
@@ -209,8 +209,7 @@ static void on_abort(uv_timer_t *timer)
 
 static int connect_stream(uvhttp_server_t *server, const char *host, const char *port)
 {
-    static const uvhttp_stream_events_t events = {
-        .data = on_data, .drain = on_drain, .closed = on_closed};
+    static const uvhttp_stream_events_t events = {.data = on_data, .drain = on_drain, .closed = on_closed};
     static uv_timer_t timer;
     int err = uvhttp_stream_connect_tls(server, client, host, (int)strtol(port, NULL, 10),
                                         (uint32_t)timeout_ms, on_connected, &events, NULL, &stream);
