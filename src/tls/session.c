@@ -199,6 +199,13 @@ static void drop_kept(struct uvh_tls_session *session)
     session->kept = NULL;
 }
 
+/* Ciphers without authentication, which `ciphers` may allow, have nothing that is verified. */
+static bool is_anonymous(const struct uvh_tls_session *session)
+{
+    return session->client != NULL && SSL_get_verify_mode(session->ssl) != SSL_VERIFY_NONE &&
+           SSL_get0_peer_certificate(session->ssl) == NULL;
+}
+
 int uvh_tls_session_handshake(struct uvh_tls_session *session)
 {
     if (has_failed(session))
@@ -209,6 +216,10 @@ int uvh_tls_session_handshake(struct uvh_tls_session *session)
     if (result != 1) {
         int err = outcome(session, result);
         return err == 0 ? -EPROTO : err;
+    }
+    if (is_anonymous(session)) {
+        session->why = "the peer has no certificate";
+        return -EPROTO;
     }
     session->info = uvh_tls_info_new(session->ssl, session->pool->allocator);
     ERR_clear_error();

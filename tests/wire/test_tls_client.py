@@ -253,6 +253,15 @@ def test_ciphers():
     assert out == GOOD and results == ["ECDHE-ECDSA-CHACHA20-POLY1305"]
 
 
+def test_ciphers_without_a_certificate_are_no_way_around_it():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("aNULL:@SECLEVEL=0")
+    flags = ["--max=1", "--ciphers=aNULL:@SECLEVEL=0"]
+    assert meet(context, *flags, f"--ca={authority()}")[0] == failed("the peer has no certificate")
+    assert meet(context, *flags, "--insecure")[0] == GOOD
+
+
 @pytest.mark.parametrize("flags, chosen", [([], None), (["--alpn=postgresql"], "postgresql"), (["--alpn=other"], None)])
 def test_protocol_is_offered(flags, chosen):
     context = server_context(signed(), alpn=["postgresql"])
