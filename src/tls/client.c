@@ -119,44 +119,65 @@ static int set_server_name(struct uvhttp_tls_client *client, const char *name, s
     return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-/* False when memory ran out. A zone (fe80::1%eth0) is not in certificates. */
-static bool expect_address(X509_VERIFY_PARAM *param, const char *text, bool *is_address)
+/* ---- what is expected ---- */
+
+enum { HOST_FLAGS = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT };
+
+/* A host as certificates have it. */
+struct expected {
+    bool is_address;
+    size_t length;
+    char text[UVH_TLS_NAME_MAX + 1];
+};
+
+static bool is_address(const char *text)
 {
-    char address[64];
-    size_t length = strcspn(text, "%");
-    *is_address = false;
-    if (length >= sizeof(address))
-        return true;
-    memcpy(address, text, length);
-    address[length] = '\0';
-    ASN1_OCTET_STRING *octets = a2i_IPADDRESS(address);
-    ERR_clear_error();
-    if (octets == NULL)
-        return true;
-    *is_address = true;
-    bool good = X509_VERIFY_PARAM_set1_ip(param, ASN1_STRING_get0_data(octets),
-                                          (size_t)ASN1_STRING_length(octets)) == 1;
+    ASN1_OCTET_STRING *octets = a2i_IPADDRESS(text);
+    bool result = octets != NULL;
     ASN1_OCTET_STRING_free(octets);
-    return good;
+    ERR_clear_error();
+    return result;
 }
 
-bool uvh_tls_client_expect(SSL *ssl, const char *name)
+/* False for what cannot be a host: OpenSSL takes an empty name for none to be checked. */
+static bool read_host(struct expected *expected, const char *host)
+{
+    size_t length = strcspn(host, "%"); /* a zone (fe80::1%eth0) is not in certificates */
+    if (length == 0 || length > UVH_TLS_NAME_MAX)
+        return false;
+    memcpy(expected->text, host, length);
+    expected->text[length] = '\0';
+    expected->is_address = is_address(expected->text);
+    if (!expected->is_address && length > 1 && expected->text[length - 1] == '.')
+        expected->text[--length] = '\0'; /* nor is the dot, neither in SNI (RFC 6066 section 3) */
+    expected->length = length;
+    return true;
+}
+
+bool uvh_tls_client_expect(SSL *ssl, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
-    char text[UVH_TLS_NAME_MAX + 1];
-    size_t length = strlen(name);
-    bool is_address, good = expect_address(param, name, &is_address);
-    if (!good || is_address)
-        return good;
-    if (length > 1 && name[length - 1] == '.')
-        length--; /* not in certificates and SNI either (RFC 6066 section 3) */
-    if (length == 0 || length > UVH_TLS_NAME_MAX)
-        return false; /* OpenSSL would check no name at all */
-    memcpy(text, name, length);
-    text[length] = '\0';
-    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
-                                               X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    return X509_VERIFY_PARAM_set1_host(param, text, length) == 1 && SSL_set_tlsext_host_name(ssl, text) == 1;
+    struct expected expected;
+    if (!read_host(&expected, host))
+        return false;
+    if (expected.is_address)
+        return X509_VERIFY_PARAM_set1_ip_asc(param, expected.text) == 1;
+    X509_VERIFY_PARAM_set_hostflags(param, HOST_FLAGS);
+    return X509_VERIFY_PARAM_set1_host(param, expected.text, expected.length) == 1 &&
+           SSL_set_tlsext_host_name(ssl, expected.text) == 1;
+}
+
+bool uvh_tls_client_accepts(const SSL *ssl, const char *host)
+{
+    X509 *certificate = SSL_get0_peer_certificate(ssl);
+    struct expected expected;
+    if (SSL_get_verify_mode(ssl) == SSL_VERIFY_NONE)
+        return true;
+    if (certificate == NULL || SSL_get_verify_result(ssl) != X509_V_OK || !read_host(&expected, host))
+        return false;
+    if (expected.is_address)
+        return X509_check_ip_asc(certificate, expected.text, 0) == 1;
+    return X509_check_host(certificate, expected.text, expected.length, HOST_FLAGS, NULL) == 1;
 }
 
 /* ---- the life of a client ---- */

@@ -33,7 +33,12 @@ static inline const char *uvh_tls_client_name(const struct uvhttp_tls_client *cl
     return client->server_name == NULL ? host : client->server_name;
 }
 
-/* Has the session send the name, and demand a certificate for it. False when memory ran out. */
-bool uvh_tls_client_expect(struct ssl_st *ssl, const char *name);
+/* Before a handshake: it sends the name, and demands a certificate for it. False when memory ran out, or the host
+ * cannot be one. */
+bool uvh_tls_client_expect(struct ssl_st *ssl, const char *host);
+
+/* After a handshake that has succeeded: the server has a certificate that is for the host. OpenSSL 3.0 checks no host when
+ * memory runs out while it prepares that, and no certificate with ciphers that have none. */
+bool uvh_tls_client_accepts(const struct ssl_st *ssl, const char *host);
 
 #endif

@@ -199,13 +199,6 @@ static void drop_kept(struct uvh_tls_session *session)
     session->kept = NULL;
 }
 
-/* Ciphers without authentication, which `ciphers` may allow, have nothing that is verified. */
-static bool is_anonymous(const struct uvh_tls_session *session)
-{
-    return session->client != NULL && SSL_get_verify_mode(session->ssl) != SSL_VERIFY_NONE &&
-           SSL_get0_peer_certificate(session->ssl) == NULL;
-}
-
 int uvh_tls_session_handshake(struct uvh_tls_session *session)
 {
     if (has_failed(session))
@@ -217,8 +210,8 @@ int uvh_tls_session_handshake(struct uvh_tls_session *session)
         int err = outcome(session, result);
         return err == 0 ? -EPROTO : err;
     }
-    if (is_anonymous(session)) {
-        session->why = "the peer has no certificate";
+    if (session->client != NULL && !uvh_tls_client_accepts(session->ssl, session->server_name)) {
+        session->why = "the peer has no certificate for this host";
         return -EPROTO;
     }
     session->info = uvh_tls_info_new(session->ssl, session->pool->allocator);

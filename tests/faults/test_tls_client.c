@@ -11,12 +11,14 @@
 
 #include <cmocka.h>
 
+#include <openssl/crypto.h>
+
 #include <uvhttp/tls_client.h>
 
 #include "support/stage.h"
 #include "support/tls_certificate.h"
 
-enum { LONG = 600000, MOST_ALLOCATIONS = 500, MOST_TURNS = 5000 };
+enum { LONG = 600000, MOST_ALLOCATIONS = 500, MOST_TURNS = 5000, MOST_OPENSSL_ALLOCATIONS = 100000 };
 
 static struct stage stage;
 static uvhttp_tls_t *tls;
@@ -25,6 +27,33 @@ static uvhttp_stream_t *stream; /* NULL: over */
 static char ca_file[] = "/tmp/uvhttp-test-ca-XXXXXX";
 static bool connected, answered, ended;
 static int failed_with;
+
+/* ---- OpenSSL's allocations ---- */
+
+static long countdown; /* the one that makes it 0 fails */
+
+static bool denies(void)
+{
+    return countdown > 0 && --countdown == 0;
+}
+
+static void *openssl_allocate(size_t size, const char *file, int line)
+{
+    (void)file, (void)line;
+    return denies() ? NULL : malloc(size);
+}
+
+static void *openssl_reallocate(void *memory, size_t size, const char *file, int line)
+{
+    (void)file, (void)line;
+    return denies() ? NULL : realloc(memory, size);
+}
+
+static void openssl_release(void *memory, const char *file, int line)
+{
+    (void)file, (void)line;
+    free(memory);
+}
 
 /* ---- set-up ---- */
 
@@ -176,6 +205,26 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 10);
 }
 
+/* Whatever fails of what OpenSSL asks for, at either end, nobody is taken for a server that is not the one. */
+static void no_failing_allocation_skips_the_check(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (long n = 1; failed; n += n < 200 ? 1 : 7) {
+        assert_true(n < MOST_OPENSSL_ALLOCATIONS);
+        begin();
+        countdown = n;
+        int err = make_client("other.example");
+        if (err == 0 && connect_here() == 0)
+            drive();
+        failed = countdown == 0;
+        countdown = 0;
+        assert_false(connected);
+        assert_true(failed || failed_with == UVHTTP_ETLS);
+        end();
+    }
+}
+
 /* The loop waits for the sockets, so that each turn is one step of the handshake. */
 static void it_can_be_given_up_at_every_turn(void **state)
 {
@@ -217,8 +266,11 @@ int main(void)
         cmocka_unit_test(request_is_answered),
         cmocka_unit_test(outgoing_handshakes_are_not_the_servers),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(no_failing_allocation_skips_the_check),
         cmocka_unit_test(it_can_be_given_up_at_every_turn),
         cmocka_unit_test(server_that_stops_ends_the_handshake),
     };
+    if (CRYPTO_set_mem_functions(openssl_allocate, openssl_reallocate, openssl_release) != 1)
+        return 1;
     return cmocka_run_group_tests(tests, write_file, remove_file);
 }
