@@ -36,6 +36,8 @@ OTHER_FILES = 100
 class External:
     """A server that somebody else has started on this machine."""
 
+    tls = None
+
     def __init__(self, url, pid):
         parts = urllib.parse.urlsplit(url)
         if parts.scheme != "http" or parts.hostname not in ("127.0.0.1", "localhost"):

@@ -198,7 +198,7 @@ def test_idle_connections_that_the_server_closes_are_noticed():
             accepted[-1].sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     threading.Thread(target=serve, daemon=True).start()
-    server = type("Server", (), {"name": "it", "port": listener.getsockname()[1]})()
+    server = type("Server", (), {"name": "it", "port": listener.getsockname()[1], "tls": None})()
     with listener, idle.Idle(server, "/") as crowd:
         crowd.grow(3)
         assert crowd.closed() == 0 and crowd.fault() is None

@@ -8,6 +8,8 @@ class Work:
     """`mode` is that of the load generator: echo, broadcast or idle. `kind` says what a server must be able to do: echo, deflate (the same, compressed both ways)
     or topic. `connections` are those that are measured; a broadcast has one more, which sends."""
 
+    tls = False
+
     def __init__(self, name, title, mode, kind, size, connections):
         self.name, self.title, self.mode, self.kind, self.size, self.connections = name, title, mode, kind, size, connections
 
