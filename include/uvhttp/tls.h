@@ -99,10 +99,10 @@ typedef struct uvhttp_tls_config {
     const char *key_log_file;
 
     /* Files are looked at twice a second and loaded when one has changed. What cannot be loaded
-     * changes nothing but the log. Starts a thread. */
+     * changes nothing but the log, and is tried again within a minute. Starts a thread. */
     bool watch;
     /* Hears of loads, of failed ones, and once a day of certificates that expire within 14 days.
-     * Called on the watching thread. NULL: no one does. */
+     * Called on the watching thread, which is started for it, too. NULL: no one does. */
     uvhttp_log_cb log;
     void *log_arg;
 
@@ -123,7 +123,7 @@ typedef struct uvhttp_tls_config {
  *   UVHTTP_EINVAL: no config;
  *   UVHTTP_ENOTSUP: a build without OpenSSL;
  *   UVHTTP_ENOMEM;
- *   libuv's, of a thread that cannot be started for `watch`. */
+ *   libuv's, of a thread that cannot be started for `watch` or `log`. */
 UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message,
                                  size_t size);
 
@@ -131,7 +131,8 @@ UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *
  * NULL is fine. */
 UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
 
-/* Loads `config` as uvhttp_tls_new does, and serves by it from the next handshake on. `watch`, `log`
+/* Loads `config` as uvhttp_tls_new does, and serves by it from the next accepted
+ * connection on. `watch`, `log`
  * and `allocator` stay as they were. Any thread.
  * Returns 0, or with nothing changed:
  *   the errors of uvhttp_tls_new. */
@@ -170,8 +171,10 @@ typedef struct uvhttp_tls_info {
     const char *client_subject;     /* RFC 2253: "CN=ann,O=Example" */
     const char *client_issuer;      /* the same */
     const char *client_fingerprint; /* SHA-256 of the certificate, 64 digits */
-    const char *client_names;       /* subjectAltName: "DNS:a.example, email:ann@a.example" */
-    int64_t client_expires;         /* seconds since 1970 */
+    /* subjectAltName: "DNS:a.example, email:ann@a.example". A comma or a backslash in a name has a
+     * backslash before it. */
+    const char *client_names;
+    int64_t client_expires; /* seconds since 1970 */
 } uvhttp_tls_info_t;
 
 /* The facts of the connection's handshake; NULL for a request that came in plain text. On the

@@ -94,7 +94,7 @@ UVHTTP_EXPORT int uvhttp_stream_connect_tls(uvhttp_server_t *server, uvhttp_tls_
                                             const uvhttp_stream_events_t *events, void *arg,
                                             uvhttp_stream_t **stream);
 
-/* Why TLS has failed, in words ("the certificate has expired"): in `connected` with UVHTTP_ETLS, and in
+/* Why TLS has failed, in words ("the peer's certificate has expired"): in `connected` with UVHTTP_ETLS, and in
  * `closed`. On the stream's thread. Returns a static text, or NULL: it has not. */
 UVHTTP_EXPORT const char *uvhttp_stream_tls_error(const uvhttp_stream_t *stream);
 

@@ -358,6 +358,13 @@ void uvh_conn_close(struct uvh_conn *conn)
     uvh_poller_remove(&conn->shared->poller, &conn->socket);
 }
 
+void uvh_conn_end(struct uvh_conn *conn)
+{
+    if (conn->state == UVH_CONN_OPEN && !uvh_conn_has_output(conn))
+        uvh_conn_io_end(conn);
+    uvh_conn_close(conn);
+}
+
 void uvh_conn_reset(struct uvh_conn *conn)
 {
     if (!uvh_conn_is_closed(conn))

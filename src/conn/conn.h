@@ -130,7 +130,10 @@ void uvh_conn_event_end(struct uvh_conn *conn);
 /* Within an event. Closes at once: what is pending is lost, and the user is told. Harmless when closed already. */
 void uvh_conn_close(struct uvh_conn *conn);
 
-/* The same, so that the peer does not take it for a regular end. */
+/* The same for a connection that owes its peer nothing: with TLS the peer is told that this is a regular end. */
+void uvh_conn_end(struct uvh_conn *conn);
+
+/* The same as uvh_conn_close, so that the peer does not take it for a regular end. */
 void uvh_conn_reset(struct uvh_conn *conn);
 
 /* Closes once the output is sent; `linger`: the peer may still be sending. */
@@ -150,7 +153,8 @@ static inline void uvh_conn_ref(struct uvh_conn *conn)
 }
 void uvh_conn_unref(struct uvh_conn *conn);
 
-/* The server stops: a connection that waits for the first byte of a handshake is closed; others may finish it. */
+/* The server stops, or is short of descriptors: a connection that waits for the first byte of a handshake is closed;
+ * others may finish it. */
 void uvh_conn_drain_handshake(struct uvh_conn *conn);
 
 /* By shared.c: the socket is ready, removed from the poller; the timeout has expired; work was left. */

@@ -10,7 +10,7 @@
 
 enum {
     CIPHERTEXT = 32 * 1024, /* bytes of one read */
-    READS_MOST = 16,        /* in a row that give no plaintext, so that a peer does not hold the loop */
+    READS_MOST = 2,         /* in a row that give no plaintext, so that a peer does not hold the loop */
     SLICE = 64 * 1024,      /* plaintext that is encrypted before it is sent */
 };
 
@@ -132,7 +132,7 @@ static bool receive_handshake(struct uvh_conn *conn, char *ciphertext)
         session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
         return true;
     }
-    if (count == 0 && !session->begun) /* who only looks whether somebody listens */
+    if (!session->begun) /* who only looks whether somebody listens */
         uvh_conn_close(conn);
     else
         fail(conn, count == 0 ? "the peer has closed the connection" : uvhttp_strerror((int)count));
@@ -163,6 +163,8 @@ void uvh_tls_io_handshake(struct uvh_conn *conn)
         return;
     if (flushed != 0 && flushed != -EAGAIN)
         fail(conn, uvhttp_strerror(flushed));
+    else if (conn->socket.failed && !session->begun)
+        uvh_conn_close(conn);
     else if (conn->socket.failed && !conn->socket.readable) /* no event follows this one */
         fail(conn, "the connection broke");
 }

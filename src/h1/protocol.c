@@ -49,7 +49,7 @@ static void peer_ended(struct uvh_conn *conn)
         drop_head(conn);
         uvh_conn_close_when_sent(conn, false);
     } else {
-        uvh_conn_close(conn);
+        uvh_conn_end(conn);
     }
 }
 
@@ -156,7 +156,10 @@ static void conn_timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
         uvh_h1_reject(uvh_h1_of(conn), 408, "the request head took too long");
     } else {
         conn->shared->callbacks->ended_by(conn, timeout);
-        uvh_conn_close(conn);
+        if (timeout == UVH_CONN_TIMEOUT_IDLE)
+            uvh_conn_end(conn);
+        else
+            uvh_conn_close(conn);
     }
 }
 
@@ -258,7 +261,7 @@ void uvh_protocols_drain(struct uvh_conn *conn)
     conn->restart_timeout = true;
     uvh_conn_try_read(conn);
     if (is_idle(uvh_h1_of(conn)))
-        uvh_conn_close(conn);
+        uvh_conn_end(conn);
     uvh_conn_event_end(conn);
 }
 
@@ -266,9 +269,16 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
 {
     if (conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS)
         return false;
-    uvh_timeout_cancel(&conn->timeout);
-    uvh_protocols_drain(conn);
-    return true;
+    uvh_conn_ref(conn);
+    if (conn->state == UVH_CONN_HANDSHAKING) {
+        uvh_conn_drain_handshake(conn);
+    } else {
+        uvh_timeout_cancel(&conn->timeout);
+        uvh_protocols_drain(conn);
+    }
+    bool closed = uvh_conn_is_closed(conn);
+    uvh_conn_unref(conn);
+    return closed;
 }
 
 /* ---- for exchanges ---- */

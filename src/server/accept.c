@@ -52,15 +52,22 @@ static bool is_scarce(struct uvh_server *server, int socket)
     return true;
 }
 
-/* The connection that has been idle longest is closed. False when there is none that may be. */
-static bool make_way(struct uvh_worker *worker)
+static bool make_way_among(struct uvh_worker *worker, enum uvh_conn_timeout waiting)
 {
-    struct uvh_timeout_list *idle = &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE];
-    struct uvh_timeout *first = uvh_timeout_first(idle);
+    struct uvh_timeout_list *list = &worker->conns.timeouts[waiting];
+    struct uvh_timeout *first = uvh_timeout_first(list);
     if (first == NULL)
         return false;
-    uint64_t idle_ms = uv_now(worker->loop) + idle->length_ms - first->deadline;
-    return uvh_protocols_make_way(UVH_CONTAINER_OF(first, struct uvh_conn, timeout), idle_ms);
+    uint64_t waited_ms = uv_now(worker->loop) + list->length_ms - first->deadline;
+    return uvh_protocols_make_way(UVH_CONTAINER_OF(first, struct uvh_conn, timeout), waited_ms);
+}
+
+/* A connection that has not begun its handshake for long is closed, or the one that has been idle longest. False when
+ * there is none that may be. */
+static bool make_way(struct uvh_worker *worker)
+{
+    return make_way_among(worker, UVH_CONN_TIMEOUT_HANDSHAKE) ||
+           make_way_among(worker, UVH_CONN_TIMEOUT_IDLE);
 }
 
 static void resume(struct uvh_worker *worker)

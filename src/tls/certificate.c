@@ -48,26 +48,10 @@ int64_t uvh_tls_time(const ASN1_TIME *time)
 
 /* ---- certificates ---- */
 
-static int no_passphrase(char *buffer, int size, int writing, void *arg)
-{
-    (void)buffer, (void)size, (void)writing, (void)arg;
-    return -1;
-}
-
-/* The end of the text is an error of OpenSSL's: no start line. */
-static bool is_end_of_text(void)
-{
-    unsigned long error = ERR_peek_last_error();
-    bool end = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-    if (end)
-        ERR_clear_error();
-    return end;
-}
-
 static int read_chain(struct uvh_tls_certificate *made, BIO *bio, struct uvh_tls_message message)
 {
     X509 *next;
-    while ((next = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+    while ((next = PEM_read_bio_X509(bio, NULL, uvh_tls_no_passphrase, NULL)) != NULL) {
         if (made->chain == NULL)
             made->chain = sk_X509_new_null();
         if (made->chain == NULL || sk_X509_push(made->chain, next) == 0) {
@@ -75,7 +59,7 @@ static int read_chain(struct uvh_tls_certificate *made, BIO *bio, struct uvh_tls
             return UVHTTP_ENOMEM;
         }
     }
-    if (is_end_of_text())
+    if (uvh_tls_is_end_of_text())
         return 0;
     return uvh_tls_refuse_by_openssl(message, "an intermediate certificate of %s cannot be read",
                                      made->source);
@@ -99,7 +83,7 @@ static int read_certificates(struct uvh_tls_certificate *made, const struct pem 
         return UVHTTP_ENOMEM;
     int err = 0;
     ERR_clear_error();
-    made->leaf = PEM_read_bio_X509_AUX(bio, NULL, no_passphrase, NULL);
+    made->leaf = PEM_read_bio_X509_AUX(bio, NULL, uvh_tls_no_passphrase, NULL);
     if (made->leaf == NULL)
         err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be read", made->source);
     else

@@ -169,7 +169,7 @@ static bool wants_authorities(const struct uvh_tls_generation *generation)
 /* Adds the certificates, or the revocation lists, of PEM text; how many. */
 static int add_authorities(struct uvh_tls_generation *generation, BIO *bio)
 {
-    STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
+    STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, uvh_tls_no_passphrase, NULL);
     int count = 0;
     for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
         const X509_INFO *info = sk_X509_INFO_value(infos, i);
@@ -189,11 +189,11 @@ static int add_lists(struct uvh_tls_generation *generation, BIO *bio)
 {
     X509_CRL *list;
     int count = 0;
-    while ((list = PEM_read_bio_X509_CRL(bio, NULL, NULL, NULL)) != NULL) {
+    while ((list = PEM_read_bio_X509_CRL(bio, NULL, uvh_tls_no_passphrase, NULL)) != NULL) {
         count += X509_STORE_add_crl(generation->authorities, list) == 1;
         X509_CRL_free(list);
     }
-    return count;
+    return uvh_tls_is_end_of_text() ? count : 0;
 }
 
 static int add_file(struct uvh_tls_generation *generation, const char *field, const char *path,
@@ -215,7 +215,11 @@ static int add_file(struct uvh_tls_generation *generation, const char *field, co
     int count = bio == NULL ? 0 : add(generation, bio);
     BIO_free(bio);
     uvh_tls_forget_file(allocator, data, size);
-    if (bio == NULL || uvh_tls_failure_is_memory())
+    if (bio == NULL)
+        return UVHTTP_ENOMEM;
+    if (count == 0 && ERR_peek_error() != 0)
+        return uvh_tls_refuse_by_openssl(message, "%s '%s' cannot be read", field, path);
+    if (uvh_tls_failure_is_memory())
         return UVHTTP_ENOMEM;
     ERR_clear_error();
     return count > 0 ? 0 : uvh_tls_refuse(message, "%s '%s' holds no %s in PEM form", field, path, what);

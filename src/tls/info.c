@@ -39,13 +39,28 @@ static bool put_fingerprint(BIO *texts, const X509 *client)
     return end_text(texts);
 }
 
+/* With a backslash before what would look like the end of the name. */
+static bool put_escaped(BIO *texts, const char *text, size_t length)
+{
+    bool good = true;
+    for (size_t i = 0; i < length && good; i++)
+        good = ((text[i] != ',' && text[i] != '\\') || BIO_write(texts, "\\", 1) == 1) &&
+               BIO_write(texts, text + i, 1) == 1;
+    return good;
+}
+
 static bool put_names(BIO *texts, const X509 *client)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(client, NID_subject_alt_name, NULL, NULL);
-    bool good = true;
-    for (int i = 0; i < sk_GENERAL_NAME_num(names) && good; i++)
-        good = (i == 0 || BIO_puts(texts, ", ") == 2) &&
-               GENERAL_NAME_print(texts, sk_GENERAL_NAME_value(names, i)) == 1;
+    BIO *name = BIO_new(BIO_s_mem());
+    bool good = name != NULL;
+    for (int i = 0; i < sk_GENERAL_NAME_num(names) && good; i++) {
+        char *text;
+        good = BIO_reset(name) == 1 && GENERAL_NAME_print(name, sk_GENERAL_NAME_value(names, i)) == 1;
+        long length = good ? BIO_get_mem_data(name, &text) : 0;
+        good = good && (i == 0 || BIO_puts(texts, ", ") == 2) && put_escaped(texts, text, (size_t)length);
+    }
+    BIO_free(name);
     GENERAL_NAMES_free(names);
     return good && end_text(texts);
 }

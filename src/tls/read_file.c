@@ -2,6 +2,8 @@
 #include "tls/read_file.h"
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/pemerr.h>
 
 #include <uvhttp/error.h>
 
@@ -55,4 +57,20 @@ void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t
     if (data != NULL)
         OPENSSL_cleanse(data, size);
     uvh_free(allocator, data);
+}
+
+int uvh_tls_no_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    (void)buffer, (void)size, (void)writing, (void)arg;
+    return -1;
+}
+
+/* The end of the text is an error of OpenSSL's: no start line. */
+bool uvh_tls_is_end_of_text(void)
+{
+    unsigned long error = ERR_peek_last_error();
+    bool end = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+    if (end)
+        ERR_clear_error();
+    return end;
 }

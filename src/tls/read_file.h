@@ -4,6 +4,8 @@
 #ifndef UVH_TLS_READ_FILE_H
 #define UVH_TLS_READ_FILE_H
 
+#include <stdbool.h>
+
 #include <uvhttp/types.h>
 
 #include "tls/failure.h"
@@ -17,5 +19,11 @@ int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocato
 
 /* Overwrites and frees it. */
 void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t size);
+
+/* For OpenSSL's readers of what is never encrypted: without it they ask on the terminal. */
+int uvh_tls_no_passphrase(char *buffer, int size, int writing, void *arg);
+
+/* After such a reader gave nothing: the text was at its end, and not broken. Empties the error queue when so. */
+bool uvh_tls_is_end_of_text(void);
 
 #endif

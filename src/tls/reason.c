@@ -12,22 +12,22 @@ static const char *certificate_reason(long result)
 {
     switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-        return "the certificate has expired";
+        return "the peer's certificate has expired";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        return "the certificate is not valid yet";
+        return "the peer's certificate is not valid yet";
     case X509_V_ERR_HOSTNAME_MISMATCH:
-        return "the certificate is not for this name";
+        return "the peer's certificate is not for this name";
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        return "the certificate is not for this address";
+        return "the peer's certificate is not for this address";
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        return "the certificate is signed by no trusted authority";
+        return "the peer's certificate is signed by no trusted authority";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-        return "the certificate is self-signed and not trusted";
+        return "the peer's certificate is self-signed and not trusted";
     case X509_V_ERR_INVALID_PURPOSE:
-        return "the certificate is for another purpose";
+        return "the peer's certificate is for another purpose";
     default:
         return X509_verify_cert_error_string(result);
     }
@@ -68,7 +68,7 @@ const char *uvh_tls_reason(const SSL *ssl)
         long result = SSL_get_verify_result(ssl);
         if (ERR_GET_REASON(error) != SSL_R_CERTIFICATE_VERIFY_FAILED)
             reason = handshake_reason(ERR_GET_REASON(error));
-        else if (!SSL_is_server(ssl) && result != X509_V_OK)
+        else if (result != X509_V_OK)
             reason = certificate_reason(result);
     }
     const char *words = uvh_tls_failure_reason();

@@ -1,5 +1,6 @@
 /* Certificate and key are two files, which no one can replace at once. So a load that fails is told only
- * when the files are still the same at the next look. */
+ * when the files are still the same at the next look. It may have failed for want of memory or descriptors,
+ * so it is tried again, more and more seldom. */
 #include "tls/watch.h"
 
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 enum {
     LOOK_MS = 500,
+    LOOKS_MOST = 120,   /* between loads of files that could not be loaded */
     DATES_MS = 60000,   /* between looks at the dates when no files are watched */
     DAY = 86400,        /* seconds */
     WARNED_BEFORE = 14, /* days */
@@ -73,7 +75,7 @@ static void load(struct uvh_tls_watch *watch, const struct uvh_tls_generation *c
         tell(watch, UVHTTP_LOG_INFO, "certificates loaded again, since a file has changed");
         return;
     }
-    if (watch->changed == state) {
+    if (watch->changed == state && watch->failed != state) {
         watch->failed = state;
         tell(watch, UVHTTP_LOG_ERROR, "the certificates stay as they are: %s",
              err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
@@ -81,12 +83,25 @@ static void load(struct uvh_tls_watch *watch, const struct uvh_tls_generation *c
     watch->changed = state;
 }
 
+static bool is_due(struct uvh_tls_watch *watch, uint64_t state)
+{
+    if (state != watch->failed) {
+        watch->between = watch->left = 1;
+        return true;
+    }
+    if (--watch->left > 0)
+        return false;
+    watch->between = watch->between < LOOKS_MOST / 2 ? 2 * watch->between : LOOKS_MOST;
+    watch->left = watch->between;
+    return true;
+}
+
 static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
 {
     uint64_t state = uvh_tls_watch_state(current->config);
     if (state == current->files_state)
         watch->failed = watch->changed = 0;
-    else if (state != watch->failed)
+    else if (is_due(watch, state))
         load(watch, current, state);
 }
 

@@ -24,6 +24,8 @@ struct uvh_tls_watch {
     struct uvh_pause pause;
     uint64_t failed;        /* the state of the files that could not be loaded, and was told; 0: none */
     uint64_t changed;       /* the state that could not be loaded at the last look; 0: none */
+    unsigned between;       /* looks from one load of the failed state to the next ... */
+    unsigned left;          /* ... and how many of them are left */
     uint64_t warned_number; /* the generation whose dates were looked at last ... */
     int64_t warned_at;      /* ... and when, seconds since 1970 */
 };

@@ -124,7 +124,7 @@ def test_address_in_certificate():
     out, _ = meet(server_context(signed("127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
     assert out == GOOD
     out, _ = meet(server_context(signed("127.0.0.2")), f"--ca={authority()}", host="127.0.0.1")
-    assert out == failed("the certificate is not for this address")
+    assert out == failed("the peer's certificate is not for this address")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
@@ -135,19 +135,19 @@ def test_address_of_version_6():
 
 def test_address_does_not_match_as_a_name():
     out, _ = meet(server_context(signed("localhost", common_name="127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
-    assert out == failed("the certificate is not for this address")
+    assert out == failed("the peer's certificate is not for this address")
 
 
 @pytest.mark.parametrize("names", [("other.example",), ("*.localhost",), ("local*",), ("localhost.example",)])
 def test_wrong_name(names):
     out, log = meet(server_context(signed(*names)), f"--ca={authority()}")
-    assert out == failed("the certificate is not for this name")
-    assert "warning TLS handshake with localhost (127.0.0.1) failed: the certificate is not for this name\n" in log
+    assert out == failed("the peer's certificate is not for this name")
+    assert "warning TLS handshake with localhost (127.0.0.1) failed: the peer's certificate is not for this name\n" in log
 
 
 def test_common_name_does_not_count():
     out, _ = meet(server_context(signed("other.example", common_name="localhost")), f"--ca={authority()}")
-    assert out == failed("the certificate is not for this name")
+    assert out == failed("the peer's certificate is not for this name")
 
 
 @pytest.mark.parametrize("name, good", [("db.example", True), ("a.wild.example", True), ("db.example.", True),
@@ -155,29 +155,29 @@ def test_common_name_does_not_count():
 def test_server_name_in_place_of_the_host(name, good):
     out, log = meet(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}", f"--name={name}",
                     host="127.0.0.1")
-    assert out == (GOOD if good else failed("the certificate is not for this name"))
+    assert out == (GOOD if good else failed("the peer's certificate is not for this name"))
     assert good or f"TLS handshake with {name} (127.0.0.1) failed:" in log
 
 
 def test_unknown_authority():
     out, _ = meet(server_context(tls.certificate(ca=tls.authority("somebody else"))), f"--ca={authority()}")
-    assert out == failed("the certificate is signed by no trusted authority")
+    assert out == failed("the peer's certificate is signed by no trusted authority")
 
 
 def test_expired():
     out, _ = meet(server_context(signed(days=-1)), f"--ca={authority()}")
-    assert out == failed("the certificate has expired")
+    assert out == failed("the peer's certificate has expired")
 
 
 def test_certificate_for_clients_is_none_of_a_server():
     out, _ = meet(server_context(signed(usage="clientAuth")), f"--ca={authority()}")
-    assert out == failed("the certificate is for another purpose")
+    assert out == failed("the peer's certificate is for another purpose")
 
 
 def test_self_signed():
     own = tls.certificate()
     out, _ = meet(server_context(own), f"--ca={authority()}")
-    assert out == failed("the certificate is self-signed and not trusted")
+    assert out == failed("the peer's certificate is self-signed and not trusted")
     out, _ = meet(server_context(own), f"--ca={own}")
     assert out == GOOD
 
@@ -202,7 +202,7 @@ def test_systems_authorities(flags, tmp_path):
     assert out == GOOD
     with serving(echo(context)) as (port, _):
         out, _ = run(*flags, "localhost", port, environment={"SSL_CERT_DIR": str(tmp_path), "SSL_CERT_FILE": "/nothing"})
-    assert out == failed("the certificate is signed by no trusted authority")
+    assert out == failed("the peer's certificate is signed by no trusted authority")
 
 
 # ---- certificates of clients ----
@@ -537,8 +537,8 @@ def test_websocket_of_websockets():
 def test_websocket_says_why_it_cannot_connect():
     with serving(echo(server_context(signed("other.example")))) as (port, _):
         out, log = run(f"--ca={authority()}", f"wss://localhost:{port}/")
-    assert out == f"closed 1006 cannot connect to localhost:{port}: the certificate is not for this name\n"
-    assert "failed: the certificate is not for this name" in log
+    assert out == f"closed 1006 cannot connect to localhost:{port}: the peer's certificate is not for this name\n"
+    assert "failed: the peer's certificate is not for this name" in log
 
 
 def test_websocket_without_a_demanded_certificate():

@@ -73,6 +73,7 @@ def version(name):
 def context(ca=None, only=None, client=None, alpn=None):
     """A client's context: trusts `ca` alone, or everybody; `only` one version; `client`: its certificate."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # an end without close_notify is to be seen
     if ca is None:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
@@ -132,7 +133,9 @@ class Socket:
             return self.run(self.tls.read, size)
         except ssl.SSLZeroReturnError:
             return b""
-        except ssl.SSLEOFError:
+        except ssl.SSLError as error:
+            if not isinstance(error, ssl.SSLEOFError) and error.reason != "UNEXPECTED_EOF_WHILE_READING":
+                raise
             self.truncated = True
             return b""
 

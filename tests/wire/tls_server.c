@@ -3,7 +3,7 @@
  * --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2,
  * --profile=0..1, --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --lifetime=SECONDS,
  * --ticket-key=FILE (repeated), --key-log=FILE, --watch, --workers=N, --handshake-timeout=SECONDS,
- * --max-connections=N.
+ * --write-timeout=SECONDS, --keep-alive-timeout=SECONDS, --max-connections=N.
  * Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. */
 #include <uvhttp.h>
 
@@ -69,6 +69,13 @@ static int info(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_json(res, 200, text);
 }
 
+/* As they are, which JSON would not show. */
+static int names(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)arg;
+    return uvhttp_response_send_text(res, 200, uvhttp_request_tls(req)->client_names);
+}
+
 static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
@@ -130,6 +137,8 @@ static int add_routes(uvhttp_server_t *server, char *bytes)
         err = uvhttp_server_route(server, "POST", "/hello", hello, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/info", info, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/names", names, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/big", big, bytes);
     if (err == 0)
@@ -234,6 +243,8 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
         limits->handshake_timeout = (size_t)number_of(value);
     else if (is(flag, "--write-timeout=", &value))
         limits->write_timeout = (size_t)number_of(value);
+    else if (is(flag, "--keep-alive-timeout=", &value))
+        limits->keep_alive_timeout = (size_t)number_of(value);
     else if (is(flag, "--max-connections=", &value))
         limits->max_connections = (size_t)number_of(value);
     else
