@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import signal
 import socket
 import ssl
@@ -17,6 +18,7 @@ import threading
 import time
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import raw
 import tls
@@ -904,23 +906,29 @@ def test_garbage_after_the_handshake_is_told_by_an_alert(server):
         assert "bad record mac" in str(error.value).lower().replace("_", " ")
 
 
-def test_renegotiation_is_refused(server):
-    """Two times `R` in s_client asks for it; the connection does not hang and no second handshake is made."""
-    client = subprocess.Popen(["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2", "-quiet"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    before = server.stats()["handshakes"]
-    _, told = client.communicate(b"R\n", timeout=SAFETY_TIMEOUT)
-    assert b"no renegotiation" in told or b"unexpected" in told or client.returncode != 0 or server.stats()["handshakes"] <= before + 1
+def test_renegotiation_by_s_client_is_refused(server):
+    """`R` in s_client asks for a second handshake. The server refuses it, and s_client takes that for an error and ends."""
+    before = server.stats()
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+        try:
+            client.stdin.write(b"R\n")  # stays open: at the end of it s_client would not wait for the response
+            client.stdin.flush()
+            assert client.wait(timeout=SAFETY_TIMEOUT) != 0
+        finally:
+            client.kill()
+        told = client.stderr.read()
+    assert b"RENEGOTIATING" in told and b"no renegotiation" in told
+    stats = server.stats()
+    assert (stats["handshakes"], stats["failures"]) == (before["handshakes"] + 1, before["failures"])
 
 
-class Unencrypted:
-    """A client of TLS 1.2 with a cipher that does not encrypt, so that it can make any record (RFC 5246 section 6)."""
-
-    CIPHER = "ECDHE-ECDSA-NULL-SHA:@SECLEVEL=0"
+class Records:
+    """A client of TLS 1.2 that makes its records itself, and so any record (RFC 5246 section 6, RFC 5288)."""
 
     def __init__(self, port, log):
         made = tls.context(only="1.2")
-        made.set_ciphers(self.CIPHER)
+        made.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
         made.keylog_filename = str(log)
         received = []
         with Script(port) as script:
@@ -932,32 +940,120 @@ class Unencrypted:
             script.shake()
         server_random = received[0][11:43]  # after the heads of record and message, and the version
         client_random, secret = (bytes.fromhex(text) for text in log.read_text().split("CLIENT_RANDOM ")[1].split()[:2])
-        self.key = self.derive(secret, b"key expansion" + server_random + client_random)
-        self.sequence = 1  # after Finished
+        keys = self.derive(secret, b"key expansion" + server_random + client_random)
+        self.cipher, self.server_cipher = AESGCM(keys[:16]), AESGCM(keys[16:32])
+        self.salt, self.server_salt = keys[32:36], keys[36:40]
+        self.sequence = self.server_sequence = 1  # after Finished
 
     @staticmethod
     def derive(secret, seed):
-        """The first 20 bytes of the key block, which is the client's key."""
+        """The first 64 bytes of the key block."""
         first = hmac.digest(secret, seed, "sha256")
-        return hmac.digest(secret, first + seed, "sha256")[:20]
+        second = hmac.digest(secret, first, "sha256")
+        return b"".join(hmac.digest(secret, part + seed, "sha256") for part in (first, second))
 
     def record(self, kind, data):
-        head = struct.pack(">BHH", kind, 0x303, len(data))
-        code = hmac.digest(self.key, struct.pack(">Q", self.sequence) + head + data, "sha1")
+        number = struct.pack(">Q", self.sequence)
         self.sequence += 1
-        return struct.pack(">BHH", kind, 0x303, len(data) + len(code)) + data + code
+        code = number + self.cipher.encrypt(self.salt + number, data, number + struct.pack(">BHH", kind, 0x303, len(data)))
+        return struct.pack(">BHH", kind, 0x303, len(code)) + code
+
+    def send(self, kind, *parts):
+        """One record for each part."""
+        self.plain.sendall(b"".join(self.record(kind, part) for part in parts))
+
+    def receive_exactly(self, size):
+        data = b""
+        while len(data) < size:
+            part = self.plain.recv(size - len(data))
+            assert part, "the connection has ended"
+            data += part
+        return data
+
+    def receive(self):
+        """The kind and the data of the server's next record."""
+        kind, _, size = struct.unpack(">BHH", self.receive_exactly(5))
+        code = self.receive_exactly(size)
+        facts = struct.pack(">QBHH", self.server_sequence, kind, 0x303, size - 24)
+        self.server_sequence += 1
+        return kind, self.server_cipher.decrypt(self.server_salt + code[:8], code[8:], facts)
 
 
-def test_flood_of_renegotiations_ends(start, tmp_path):
-    """Each is refused by an alert, which a client that does not read leaves to the server's memory."""
-    server = start(f"--ciphers={Unencrypted.CIPHER}")
-    client = Unencrypted(server.port, tmp_path / "secrets")
+ALERT, HANDSHAKE, DATA = 21, 22, 23
+CLIENT_HELLO = b"\x01\0\0\0"
+NO_RENEGOTIATION, UNEXPECTED_MESSAGE = b"\x01\x64", b"\x02\x0a"
+
+
+@pytest.fixture
+def with_records(start, tmp_path):
+    server = start()
+    client = Records(server.port, tmp_path / "secrets")
     with client.plain:
-        client.plain.sendall(client.record(23, raw.request("GET", "/big", "Connection: close")))
-        with pytest.raises(ConnectionError):
-            for _ in range(200):
-                client.plain.sendall(b"".join(client.record(22, b"\x01\0\0\0") for _ in range(1000)))
+        yield server, client
+
+
+def assert_answered(client):
+    client.send(DATA, hello_request())
+    kind, data = client.receive()
+    assert kind == DATA and data.startswith(b"HTTP/1.1 200 OK") and data.endswith(b"Hello, world\n")
+
+
+def test_renegotiation_is_answered_by_a_warning(with_records):
+    """RFC 5246 section 7.2.2: no_renegotiation is a warning, so the connection goes on. No second handshake is made."""
+    server, client = with_records
+    for _ in range(2):
+        client.send(HANDSHAKE, CLIENT_HELLO)
+        assert client.receive() == (ALERT, NO_RENEGOTIATION)
+        assert_answered(client)
+    stats = server.stats()
+    assert (stats["handshakes"], stats["failures"], stats["active"]) == (1, 0, 2)
+
+
+def test_flood_of_renegotiations_ends(with_records):
+    """Each is refused by an alert, which a client that does not read leaves to the server's memory."""
+    server, client = with_records
+    client.send(DATA, raw.request("GET", "/big", "Connection: close"))
+    with pytest.raises(ConnectionError):
+        for _ in range(200):
+            client.send(HANDSHAKE, *[CLIENT_HELLO] * 1000)
     assert server.ask(plain=True).status == 200
+
+
+def test_empty_records_are_skipped(with_records):
+    """Empty records of application data (RFC 5246 section 6.2.1), before and within a request."""
+    server, client = with_records
+    for _ in range(3):
+        client.send(DATA, *[b""] * 32)
+        assert server.ask(plain=True).status == 200
+        client.send(DATA, hello_request()[:9], *[b""] * 32, hello_request()[9:])
+        kind, data = client.receive()
+        assert kind == DATA and data.startswith(b"HTTP/1.1 200 OK")
+
+
+def test_flood_of_empty_records_ends(with_records):
+    """More than 32 in a row are an error (of OpenSSL), which the client hears of; others are served."""
+    server, client = with_records
+    client.send(DATA, *[b""] * 1000)
+    assert client.receive() == (ALERT, UNEXPECTED_MESSAGE)
+    eventually(lambda: server.stats()["active"] == 1, "it is closed")
+    assert server.ask(plain=True).status == 200
+
+
+def test_flood_of_key_updates_does_not_hold_the_loop(server):
+    """A KeyUpdate (RFC 8446 section 4.6.3) gives no data. Others are served while 50,000 of them are read, and then the
+    connection goes on."""
+    with tls.LibraryClient(server.port) as client, server.connect() as other:
+        assert client.ask(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
+        flood = client.key_updates(50000) + client.encrypt(hello_request())
+        sender = threading.Thread(target=client.plain.sendall, args=(flood,))
+        sender.start()
+        served = 0
+        while not select.select([client.plain], [], [], 0)[0]:
+            assert other.ask().status == 200
+            served += 1
+        sender.join()
+        assert client.receive(b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
+    assert served >= 5  # it is read in more pieces than that
 
 
 def test_handshake_that_is_too_slow_is_closed(start):
@@ -1009,19 +1105,6 @@ def test_client_that_never_reads_holds_little(start):
         assert client.receive_exactly(300000000) == bytes(300000000)
         assert client.response().status == 200
     assert size < 400 << 20  # the body itself is 300 MB
-
-
-def test_flood_of_empty_records_does_not_hold_the_loop(server):
-    """Records without data: others are served meanwhile, and the connection goes on."""
-    with Script(server.port, only="1.2") as client:
-        client.shake()
-        stop = threading.Event()
-        flood = b"".join(client.step(client.tls.write, b"") or b"" for _ in range(10))
-        one = client.step(client.tls.write, hello_request())
-        client.plain.sendall(flood + one)
-        assert client.response().startswith(b"HTTP/1.1 200 OK")
-        stop.set()
-    assert server.ask().status == 200
 
 
 def test_too_many_connections_are_told_so_over_tls(start):

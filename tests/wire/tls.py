@@ -1,10 +1,13 @@
-"""Certificates for tests, made once per run with the `openssl` command, and clients of the ssl module."""
+"""Certificates for tests, made once per run with the `openssl` command, and clients of the ssl module and of OpenSSL."""
 
 import atexit
+import ctypes
+import ctypes.util
 import functools
 import os
 import pathlib
 import shutil
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -154,3 +157,84 @@ class Socket:
     def __getattr__(self, name):
         """Options and times are the plain socket's, what was agreed on is the session's."""
         return getattr(self.tls if hasattr(self.tls, name) and not hasattr(self.plain, name) else self.plain, name)
+
+
+@functools.lru_cache(None)
+def library():
+    """OpenSSL's functions, for what the ssl module does not offer."""
+    crypto, found = (ctypes.CDLL(ctypes.util.find_library(name)) for name in ("crypto", "ssl"))
+    pointer, number, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
+    for where, name, result, *arguments in [
+            (found, "TLS_client_method", pointer), (found, "SSL_CTX_new", pointer, pointer), (found, "SSL_CTX_free", None, pointer),
+            (found, "SSL_new", pointer, pointer), (found, "SSL_free", None, pointer), (found, "SSL_set_bio", None, pointer, pointer, pointer),
+            (found, "SSL_set_connect_state", None, pointer), (found, "SSL_do_handshake", number, pointer),
+            (found, "SSL_key_update", number, pointer, number), (found, "SSL_write", number, pointer, text, number),
+            (found, "SSL_read", number, pointer, text, number), (crypto, "BIO_s_mem", pointer), (crypto, "BIO_new", pointer, pointer),
+            (crypto, "BIO_read", number, pointer, text, number), (crypto, "BIO_write", number, pointer, text, number),
+            (crypto, "BIO_ctrl_pending", ctypes.c_size_t, pointer)]:
+        function = getattr(where, name)
+        function.restype, function.argtypes = result, arguments
+        setattr(found, name, function)
+    return found
+
+
+class LibraryClient:
+    """A connection of OpenSSL's own client, which verifies nothing."""
+
+    def __init__(self, port):
+        self.lib = lib = library()
+        self.plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.context = lib.SSL_CTX_new(lib.TLS_client_method())
+        self.ssl = lib.SSL_new(self.context)
+        self.incoming, self.outgoing = lib.BIO_new(lib.BIO_s_mem()), lib.BIO_new(lib.BIO_s_mem())
+        lib.SSL_set_bio(self.ssl, self.incoming, self.outgoing)
+        lib.SSL_set_connect_state(self.ssl)
+        while lib.SSL_do_handshake(self.ssl) != 1:
+            self.plain.sendall(self.encrypted())
+            self.take()
+        self.plain.sendall(self.encrypted())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.plain.close()
+        self.lib.SSL_free(self.ssl)
+        self.lib.SSL_CTX_free(self.context)
+
+    def encrypted(self):
+        """What OpenSSL wants to send."""
+        size = self.lib.BIO_ctrl_pending(self.outgoing)
+        buffer = ctypes.create_string_buffer(size + 1)
+        self.lib.BIO_read(self.outgoing, buffer, size)
+        return buffer.raw[:size]
+
+    def take(self):
+        data = self.plain.recv(65536)
+        assert data, "the connection has ended"
+        self.lib.BIO_write(self.incoming, data, len(data))
+
+    def key_updates(self, count):
+        """The bytes of so many KeyUpdate messages, a record each, which do not ask for one of the server."""
+        for _ in range(count):
+            assert self.lib.SSL_key_update(self.ssl, 0) == 1 and self.lib.SSL_do_handshake(self.ssl) == 1
+        return self.encrypted()
+
+    def encrypt(self, data):
+        assert self.lib.SSL_write(self.ssl, data, len(data)) == len(data)
+        return self.encrypted()
+
+    def ask(self, data, end):
+        self.plain.sendall(self.encrypt(data))
+        return self.receive(end)
+
+    def receive(self, end):
+        """Everything up to `end`."""
+        data, buffer = b"", ctypes.create_string_buffer(16384)
+        while not data.endswith(end):
+            count = self.lib.SSL_read(self.ssl, buffer, len(buffer))
+            if count > 0:
+                data += buffer.raw[:count]
+            else:
+                self.take()
+        return data
