@@ -3,6 +3,7 @@ the rules. Everything about HTTP over TLS is in the other files, which run over 
 
 import datetime
 import hmac
+import itertools
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ import time
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.x509 import ocsp
 
@@ -712,44 +714,149 @@ def test_expiry_is_told(start):
     eventually(lambda: f"the certificate of {expired} has expired" in server.log(), "a warning")
 
 
-def test_load_while_certificates_are_replaced(start, tmp_path):
-    """New and kept connections, while the file is replaced again and again, by broken ones too: no request fails."""
-    both, temporary = tmp_path / "both.pem", tmp_path / "new.pem"
-    made = [tls.certificate("localhost").read_bytes() for _ in range(3)]
-    both.write_bytes(made[0])
-    server = start("--watch", "--workers=2", cert=both)
-    stop, failures, counts = threading.Event(), [], [0] * 8
+class Numbered:
+    """Certificates with their keys as PEM. Number N ends N seconds after `base`, so uvhttp_tls_expires says which one is served."""
 
-    def client(number):
+    def __init__(self):
+        self.base = int(time.time()) + 30 * 86400
+        self.numbers = {}  # by certificate (DER)
+
+    def make(self, number):
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+        made = x509.CertificateBuilder(name, name, key.public_key(), number + 1, datetime.datetime(2020, 1, 1),
+                                       datetime.datetime.utcfromtimestamp(self.base + number)).sign(key, hashes.SHA256())
+        self.numbers[made.public_bytes(serialization.Encoding.DER)] = number
+        return (made.public_bytes(serialization.Encoding.PEM),
+                key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+
+    def broken(self, number):
+        """A pair that cannot be loaded, one after the other of three kinds."""
+        pair, other = self.make(number), self.make(number)
+        return [b"broken", pair[0] + other[1], pair[0] + pair[1][:100]][number % 3]
+
+
+class Clients:
+    """Threads that make requests, on new connections or on kept ones. Each handshake has to show a certificate that is as new as
+    `known` was before it."""
+
+    def __init__(self, server, certificates, count):
+        self.server, self.certificates = server, certificates
+        self.known, self.stopped = 0, threading.Event()
+        self.failures, self.requests, self.handshakes = [], [0] * count, [0] * count
+        self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
         try:
-            while not stop.is_set():
-                with server.connect() as connection:
-                    for _ in range(1 + number % 4 * 5):
-                        assert connection.ask().status == 200
-                        counts[number] += 1
+            while not self.stopped.is_set():
+                self.connection(number, (range(1), range(6), range(11), itertools.count())[number % 4])
         except Exception as error:  # whatever it is, it is a failed request
-            failures.append(repr(error))
+            self.failures.append(repr(error))
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(len(counts))]
-    for thread in threads:
-        thread.start()
-    for round_number in range(40):
-        temporary.write_bytes(b"broken" if round_number % 4 == 3 else made[round_number % 3])
-        temporary.rename(both)
+    def connection(self, number, requests):
+        known = self.known
+        with self.server.connect() as connection:
+            self.handshakes[number] += 1
+            seen = self.certificates.numbers[connection.socket.tls.getpeercert(True)]
+            assert seen >= known, f"{seen} is older than {known}"
+            for _ in requests:
+                assert connection.ask().status == 200
+                self.requests[number] += 1
+                if self.stopped.is_set():
+                    break
+
+    def stop(self):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
+        assert self.failures == [] and min(self.requests) > 0 and min(self.handshakes) > 0
+
+
+def replace_file(path, data):
+    path.with_suffix(".new").write_bytes(data)
+    path.with_suffix(".new").rename(path)
+
+
+LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", usual)) for name, usual in (("SECONDS", 4), ("CLIENTS", 8)))
+STAY = "the certificates stay as they are"
+
+
+def test_load_while_certificates_are_reloaded(start, tmp_path):
+    """As below, with the file loaded by uvhttp_tls_reload each time: the next handshake has the new certificate, and each broken pair
+    gives one message and changes nothing."""
+    path, certificates, broken = tmp_path / "both.pem", Numbered(), 0
+    replace_file(path, b"".join(certificates.make(0)))
+    server = start("--workers=2", cert=path)
+    clients = Clients(server, certificates, LOAD_CLIENTS)
+    for number in range(1, LOAD_SECONDS * 10):
+        if number % 4 == 3:
+            replace_file(path, certificates.broken(number))
+            response = server.ask("/reload", plain=True)
+            assert response.status == 500 and str(path) in response.body.decode()
+            broken += 1
+        else:
+            replace_file(path, b"".join(certificates.make(number)))
+            assert server.ask("/reload", plain=True).body == b"ok"
+            clients.known = number
+        assert server.stats()["own_expires"] == certificates.base + clients.known
         time.sleep(0.1)
-    temporary.write_bytes(made[1])
-    temporary.rename(both)
+    clients.stop()
+    stats = server.stats()
+    assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes), 0)
+    print(f"{sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number} replacements, {broken} of them broken")
 
-    def served():
+
+def test_load_while_certificates_are_replaced(start, tmp_path):
+    """New and kept connections, while a watched file is replaced every 100 ms, every fourth time by a broken pair: no request fails,
+    and no handshake shows a certificate that is older than the one the server has had before it. Then three broken pairs stay
+    until they are logged, one line each.
+
+    UVHTTP_TLS_LOAD_SECONDS and UVHTTP_TLS_LOAD_CLIENTS set for how long and by how many clients (default: 4 and 8)."""
+    path, certificates, lags = tmp_path / "both.pem", Numbered(), []
+    replace_file(path, b"".join(certificates.make(0)))
+    server = start("--watch", "--workers=2", cert=path)
+    clients = Clients(server, certificates, LOAD_CLIENTS)
+
+    def look():
+        """Which one the server has, by its own word; the clients hear of it."""
+        clients.known = server.stats()["own_expires"] - certificates.base
+        return clients.known
+
+    newest = 0
+    for number in range(1, LOAD_SECONDS * 10):
+        if number % 4 == 3:
+            replace_file(path, certificates.broken(number))
+        else:
+            newest = number
+            replace_file(path, b"".join(certificates.make(number)))
+        time.sleep(0.1)
+        lags.append(number - look())
+    count = server.log().count(STAY)
+    assert count <= number // 4 + 1
+    for more in range(1, 4):
+        replace_file(path, certificates.broken(number + more))
+        eventually(lambda: server.log().count(STAY) == count + more, "one line for each")
+        kept = look()
+    time.sleep(1.5)  # so long that the file is looked at again
+    assert server.log().count(STAY) == count + 3 and look() == kept
+    last = number + 4
+    replace_file(path, b"".join(certificates.make(last)))
+    handshakes = 0
+    while look() != last:  # which is to take a second at most; a slow machine may take three
+        handshakes += 1
+        assert handshakes <= 30, "the last one was not loaded"
+        time.sleep(0.1)
+    for _ in range(4):  # of both workers
         with server.connect() as connection:
-            return connection.socket.tls.getpeercert(True) == ssl.PEM_cert_to_DER_cert(pem_of(both))
-
-    eventually(served, "the last certificate")
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert failures == [] and min(counts) > 0
-    assert server.stats()["failures"] == 0
+            assert certificates.numbers[connection.socket.tls.getpeercert(True)] == last
+    clients.stop()
+    stats = server.stats()
+    assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes) + 4, 0)
+    print(f"{sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number + 4} replacements, of which the server was at most "
+          f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
+          f"{server.log().count('loaded again')} loads, {count} + 3 lines of broken ones")
 
 
 # ---- clients that break the rules ----
