@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""./dev conformance tls: what public scanners say of our TLS: sslscan, nmap's ssl-enum-ciphers, testssl.sh.
+"""./dev conformance tls: what public scanners say of our TLS: sslscan, nmap's ssl-enum-ciphers, testssl.sh, sslyze.
 
 Each scans a server of ours with both profiles and both kinds of keys. A protocol, cipher, curve or renegotiation that a scanner calls weak fails the run, and so does
-a known vulnerability. What is accepted although a scanner remarks on it stands in ACCEPTED, with its reason. Ends with 1 if something failed.
+a known vulnerability. sslyze compares with Mozilla's guidelines, too. What is accepted although a scanner remarks on it stands in ACCEPTED and
+ACCEPTED_BY_MOZILLA, with its reason. sslyze comes from PyPI; where it cannot be had it is left out with the reason. Ends with 1 if something failed.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+
+from conformance import sslyze, suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROFILES = {"intermediate": ("TLSv1.2", "TLSv1.3"), "modern": ("TLSv1.3",)}
@@ -46,6 +49,12 @@ ACCEPTED = {
     "HTTP_clock_skew": "no finding",
     "clientsimulation": "old clients without TLS 1.2 or 1.3, which are not supported",
     "FS_ECDHE_curves": "judged by sslscan",
+}
+# Differences from Mozilla's guidelines that sslyze finds, and why they say nothing of the server.
+ACCEPTED_BY_MOZILLA = {
+    "certificate_path_validation": "no authority has signed the certificate of the test",
+    "certificate_types": "the modern guidelines want ECDSA, and one of the two certificates of the test is RSA",
+    "certificate_signatures": "as above",
 }
 BAD = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
@@ -114,18 +123,58 @@ def judge_testssl(text, protocols):
     return wrong, f"{len(findings)} findings" + (f"; accepted: {', '.join(accepted)}" if accepted else "")
 
 
-def sslscan(port, folder):
+def judge_sslyze(text, protocols):
+    """What is wrong, by sslyze's JSON and its comparison with Mozilla's guidelines."""
+    report = json.loads(text)
+    server, = report["server_scan_results"]
+    attempts = server["scan_result"] or {}
+    wrong = [f"{name} was not scanned" for name, attempt in attempts.items() if attempt["status"] == "ERROR"]
+    found = {name: attempt["result"] for name, attempt in attempts.items() if attempt["status"] == "COMPLETED"}
+    names = {"ssl_2_0": "SSLv2", "ssl_3_0": "SSLv3", "tls_1_0": "TLSv1.0", "tls_1_1": "TLSv1.1", "tls_1_2": "TLSv1.2", "tls_1_3": "TLSv1.3"}
+    count = 0
+    for key, name in names.items():
+        suites = found.get(f"{key}_cipher_suites")
+        if suites is None or suites["is_tls_version_supported"] != (name in protocols):
+            wrong.append(f"{name} is {'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}")
+        count += len(suites["accepted_cipher_suites"]) if suites else 0
+    expected = {"tls_compression": ("supports_compression", False), "tls_1_3_early_data": ("supports_early_data", False),
+                "openssl_ccs_injection": ("is_vulnerable_to_ccs_injection", False), "heartbleed": ("is_vulnerable_to_heartbleed", False),
+                "session_renegotiation": ("is_vulnerable_to_client_renegotiation_dos", False),
+                "tls_extended_master_secret": ("supports_ems_extension", True), "tls_fallback_scsv": ("supports_fallback_scsv", True)}
+    if "TLSv1.2" not in protocols:
+        del expected["tls_extended_master_secret"], expected["tls_fallback_scsv"]
+    wrong += [f"{field} is {found.get(name, {}).get(field)}" for name, (field, value) in expected.items() if found.get(name, {}).get(field) != value]
+    if not found.get("robot", {}).get("robot_result", "").startswith("NOT_VULNERABLE"):
+        wrong.append(f"ROBOT: {found.get('robot', {}).get('robot_result')}")
+    curves = [curve["name"] for curve in found.get("elliptic_curves", {}).get("supported_curves") or []]
+    wrong += [f"the group {name}" for name in curves if name.lower() not in SECURE_GROUPS]
+    wrong += [f"{name}: {text}" for name, text in report["mozilla"] if name not in ACCEPTED_BY_MOZILLA]
+    accepted = sorted({name for name, _ in report["mozilla"] if name in ACCEPTED_BY_MOZILLA})
+    return wrong, f"{count} ciphers, {len(curves)} groups" + (f"; accepted: {', '.join(accepted)}" if accepted else "")
+
+
+def mozilla_remarks(text):
+    """Name and text of each difference from Mozilla's guidelines, from what sslyze prints."""
+    told = text.split("COMPLIANCE AGAINST TLS CONFIGURATION")[-1]
+    if "OK - Compliant" not in told and "FAILED - Not compliant" not in told:
+        raise Failed(f"sslyze did not compare with Mozilla's guidelines:\n{text[-800:]}")
+    return re.findall(r"^\s+\* (\w+): (.*)$", told, re.M)
+
+
+def sslscan(port, folder, profile):
+    del profile
     path = folder / "sslscan.xml"
     run(["sslscan", "--no-colour", f"--xml={path}", "--sni-name=localhost", f"127.0.0.1:{port}"])
     return path.read_text()
 
 
-def nmap(port, folder):
-    del folder
+def nmap(port, folder, profile):
+    del folder, profile
     return run(["nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args", "tls.servername=localhost", "-p", port, "127.0.0.1"])
 
 
-def testssl(port, folder):
+def testssl(port, folder, profile):
+    del profile
     path = folder / "testssl.json"
     # Its exit code is a number of remarks.
     run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1", "--jsonfile", path, f"localhost:{port}"],
@@ -135,10 +184,33 @@ def testssl(port, folder):
     return path.read_text()
 
 
-TOOLS = {"sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap), "testssl.sh": (testssl, judge_testssl)}
+def run_sslyze(port, folder, profile):
+    path = folder / "sslyze.json"
+    # It ends with 1 when something differs from the guidelines.
+    told = run([sslyze.install(), f"--json_out={path}", f"--mozilla_config={profile}", "--early_data", "--sni=localhost", f"127.0.0.1:{port}"],
+               codes=(0, 1))
+    return json.dumps({**json.loads(path.read_text()), "mozilla": mozilla_remarks(told)})
+
+
+TOOLS = {"sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap), "testssl.sh": (testssl, judge_testssl), "sslyze": (run_sslyze, judge_sslyze)}
+
+
+def available(tools, needed):
+    """The tools that can be had. Raises Failed for one that is needed."""
+    try:
+        if "sslyze" in tools:
+            sslyze.install()
+    except suite.Missing as reason:
+        if needed:
+            raise Failed(f"sslyze cannot be installed: {reason}") from reason
+        print(f"sslyze is left out, since it cannot be installed: {reason}", file=sys.stderr, flush=True)
+        return [tool for tool in tools if tool != "sslyze"]
+    return tools
 
 
 def version_of(tool):
+    if tool == "sslyze":
+        return sslyze.version()
     package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", tool], capture_output=True, text=True, check=False).stdout
     return package.strip() or "unknown"
 
@@ -160,8 +232,11 @@ def page(rows, versions, library):
              "| command | `./dev conformance tls --page` |", "", "| profile | key | scanner | result | what was seen |", "|---|---|---|---|---|"]
     lines += [f"| {profile} | {key} | {tool} | {'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
               for profile, key, tool, wrong, seen in rows]
-    lines += ["", "## Accepted remarks", "", "testssl.sh remarks on these, which say nothing of the server:", "", "| finding | reason |", "|---|---|"]
-    lines += [f"| `{name}` | {reason} |" for name, reason in ACCEPTED.items()]
+    for title, accepted in (("testssl.sh remarks on these, which say nothing of the server:", ACCEPTED),
+                            ("sslyze finds these differences from Mozilla's guidelines, which are of the certificates of the test:",
+                             ACCEPTED_BY_MOZILLA)):
+        lines += [*(["", "## Accepted remarks"] if accepted is ACCEPTED else []), "", title, "", "| finding | reason |", "|---|---|"]
+        lines += [f"| `{name}` | {reason} |" for name, reason in accepted.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -174,7 +249,7 @@ def main():
     for tool in options.tools:
         if tool not in TOOLS:
             parser.error(f"there is no tool '{tool}'; there are {', '.join(TOOLS)}")
-    tools = options.tools or list(TOOLS)
+    tools = available(options.tools or list(TOOLS), needed=options.tools or options.page)
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for key, how in KEYS.items():
@@ -188,7 +263,7 @@ def main():
                     for tool in tools:
                         scan, judge = TOOLS[tool]
                         folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-                        wrong, seen = judge(scan(port, folder), protocols)
+                        wrong, seen = judge(scan(port, folder, profile), protocols)
                         rows.append((profile, key, tool, wrong, seen))
                         print(f"{profile:<13} {key:<6} {tool:<11} {'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}", flush=True)
                 finally:

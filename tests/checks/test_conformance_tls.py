@@ -4,10 +4,13 @@ import json
 import pathlib
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import conformance_tls as conformance  # noqa: E402
+from conformance import sslyze, suite  # noqa: E402
 
 BOTH, NEW = conformance.PROFILES["intermediate"], conformance.PROFILES["modern"]
 
@@ -64,3 +67,83 @@ def test_testssl_is_judged():
     assert conformance.judge_testssl(report(("SSLv3", "CRITICAL", "offered")), BOTH)[0] == ["SSLv3: offered (CRITICAL)",
                                                                                           "offered are ['SSLv3', 'TLS1_2', 'TLS1_3']"]
     assert conformance.judge_testssl(report(("cert_trust", "HIGH", "no")), BOTH) == ([], "4 findings; accepted: cert_trust")
+
+
+def scan(*mozilla, on=("tls_1_2", "tls_1_3"), **results):
+    """A report of sslyze, with other results for some scans; None: that scan has failed."""
+    good = {**{f"{name}_cipher_suites": {"is_tls_version_supported": name in on, "accepted_cipher_suites": [{}] if name in on else []}
+               for name in ("ssl_2_0", "ssl_3_0", "tls_1_0", "tls_1_1", "tls_1_2", "tls_1_3")},
+            "tls_compression": {"supports_compression": False}, "tls_1_3_early_data": {"supports_early_data": False},
+            "openssl_ccs_injection": {"is_vulnerable_to_ccs_injection": False}, "heartbleed": {"is_vulnerable_to_heartbleed": False},
+            "session_renegotiation": {"is_vulnerable_to_client_renegotiation_dos": False}, "tls_fallback_scsv": {"supports_fallback_scsv": True},
+            "tls_extended_master_secret": {"supports_ems_extension": True}, "robot": {"robot_result": "NOT_VULNERABLE_NO_ORACLE"},
+            "elliptic_curves": {"supported_curves": [{"name": "X25519"}]}, **results}
+    attempts = {name: {"status": "ERROR" if result is None else "COMPLETED", "result": result} for name, result in good.items()}
+    return json.dumps({"server_scan_results": [{"scan_result": attempts}], "mozilla": mozilla})
+
+
+def test_sslyze_is_judged():
+    assert conformance.judge_sslyze(scan(), BOTH) == ([], "2 ciphers, 1 groups")
+    assert conformance.judge_sslyze(scan(on=("tls_1_3",)), NEW) == ([], "1 ciphers, 1 groups")
+    assert conformance.judge_sslyze(scan(on=("tls_1_1", "tls_1_3")), BOTH)[0] == ["TLSv1.1 is on", "TLSv1.2 is off"]
+    assert conformance.judge_sslyze(scan(tls_1_2_cipher_suites=None), BOTH)[0] == ["tls_1_2_cipher_suites was not scanned", "TLSv1.2 is not known"]
+    assert conformance.judge_sslyze(scan(robot={"robot_result": "VULNERABLE_WEAK_ORACLE"}), BOTH)[0] == ["ROBOT: VULNERABLE_WEAK_ORACLE"]
+    assert conformance.judge_sslyze(scan(elliptic_curves={"supported_curves": [{"name": "secp160k1"}]}), BOTH)[0] == ["the group secp160k1"]
+    assert conformance.judge_sslyze(scan(elliptic_curves={"supported_curves": None}), BOTH)[0] == []
+    assert conformance.judge_sslyze(scan(("tls_versions", "TLS versions {'TLSv1.1'} are supported")), BOTH)[0] == [
+        "tls_versions: TLS versions {'TLSv1.1'} are supported"]
+    assert conformance.judge_sslyze(scan(("certificate_path_validation", "no")), BOTH) == (
+        [], "2 ciphers, 1 groups; accepted: certificate_path_validation")
+
+
+@pytest.mark.parametrize("name, field, bad", [
+    ("tls_compression", "supports_compression", True), ("tls_1_3_early_data", "supports_early_data", True),
+    ("openssl_ccs_injection", "is_vulnerable_to_ccs_injection", True), ("heartbleed", "is_vulnerable_to_heartbleed", True),
+    ("session_renegotiation", "is_vulnerable_to_client_renegotiation_dos", True), ("tls_fallback_scsv", "supports_fallback_scsv", False),
+    ("tls_extended_master_secret", "supports_ems_extension", False)])
+def test_each_finding_of_sslyze_is_a_failure(name, field, bad):
+    assert conformance.judge_sslyze(scan(**{name: {field: bad}}), BOTH)[0] == [f"{field} is {bad}"]
+
+
+def test_remarks_of_sslyze_by_mozillas_guidelines_are_read():
+    text = """ COMPLIANCE AGAINST TLS CONFIGURATION
+
+    127.0.0.1:41065: FAILED - Not compliant.
+        * certificate_types: Deployed certificate types are {'rsa'}.
+        * ciphers: Cipher suites {'X'} are supported.
+"""
+    assert conformance.mozilla_remarks(text) == [("certificate_types", "Deployed certificate types are {'rsa'}."),
+                                                 ("ciphers", "Cipher suites {'X'} are supported.")]
+    assert conformance.mozilla_remarks(" COMPLIANCE AGAINST TLS CONFIGURATION\n    h:1: OK - Compliant.\n") == []
+    with pytest.raises(conformance.Failed):
+        conformance.mozilla_remarks("    h:1: ERROR - Scan did not run successfully")
+
+
+def test_sslyze_that_cannot_be_installed_is_left_out(tmp_path, monkeypatch, capsys):
+    pinned, commands = tmp_path / "sslyze.txt", []
+    pinned.write_text("cffi==1.0\nsslyze==1.2.3\n")
+    assert sslyze.version(pinned) == "1.2.3"
+
+    def run(command):
+        commands.append(command)
+        if "pip" in command:
+            raise suite.Missing("there is no network")
+
+    install = sslyze.install
+    monkeypatch.setattr(suite, "run", run)
+    monkeypatch.setattr(sslyze, "install", lambda: install(tmp_path / "sslyze", pinned))
+    assert conformance.available(["nmap", "sslyze"], needed=False) == ["nmap"]
+    assert "sslyze is left out, since it cannot be installed: there is no network" in capsys.readouterr().err
+    with pytest.raises(conformance.Failed, match="sslyze cannot be installed: there is no network"):
+        conformance.available(["sslyze"], needed=True)
+    assert conformance.available(["nmap"], needed=True) == ["nmap"] and len(commands) == 4
+    (tmp_path / "sslyze").mkdir()
+    (tmp_path / "sslyze/installed").write_text(pinned.read_text())
+    assert conformance.available(["sslyze"], needed=True) == ["sslyze"] and len(commands) == 4
+
+
+def test_page_has_a_row_for_each_scan():
+    text = conformance.page([("modern", "RSA", "sslyze", [], "3 ciphers"), ("modern", "RSA", "nmap", ["compression"], "none")],
+                            {"sslyze": "6.3.1"}, "OpenSSL 3")
+    assert "| sslyze | 6.3.1 |" in text and "| modern | RSA | sslyze | nothing weak | 3 ciphers |" in text
+    assert "| modern | RSA | nmap | FAILED: compression | none |" in text and "| `certificate_types` |" in text
