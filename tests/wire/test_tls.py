@@ -1219,11 +1219,11 @@ def test_flood_of_empty_records_ends(with_records):
 
 
 def test_flood_of_key_updates_does_not_hold_the_loop(server):
-    """A KeyUpdate (RFC 8446 section 4.6.3) gives no data. Others are served while 50,000 of them are read, and then the
+    """A KeyUpdate (RFC 8446 section 4.6.3) gives no data. Others are served while 20,000 of them are read, and then the
     connection goes on."""
     with tls.LibraryClient(server.port) as client, server.connect() as other:
         assert client.ask(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
-        flood = client.key_updates(50000) + client.encrypt(hello_request())
+        flood = client.key_updates(20000) + client.encrypt(hello_request())
         sender = threading.Thread(target=client.plain.sendall, args=(flood,))
         sender.start()
         served = 0
@@ -1232,7 +1232,7 @@ def test_flood_of_key_updates_does_not_hold_the_loop(server):
             served += 1
         sender.join()
         assert client.receive(b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
-    assert served >= 5  # it is read in more pieces than that
+    assert served >= 5, served  # it is read in more pieces than that
 
 
 def test_handshake_that_is_too_slow_is_closed(start):
