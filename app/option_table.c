@@ -214,6 +214,8 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("quick-queue", quick_queue, NUMBER, "N"),
     CONFIG("heavy-threads", heavy_threads, NUMBER, "N"),
     CONFIG("heavy-queue", heavy_queue, NUMBER, "N"),
+    CONFIG("handshake-threads", handshake_threads, NUMBER, "N"),
+    CONFIG("max-handshakes", max_handshakes, NUMBER, "N"),
     CONFIG("standing-memory", standing_memory, SIZE, "SIZE"),
     CONFIG("buffer-size", buffer_size, SIZE, "SIZE"),
 

@@ -66,6 +66,15 @@ typedef struct uvhttp_config {
     size_t heavy_threads; /* threads of the heavy lane; 0: one for each core, at most 4 */
     size_t heavy_queue;   /* jobs that wait for one of them: 503 */
 
+    /* TLS handshakes. One takes as long as some hundred requests, which wait for it unless it has threads of its own. */
+    size_t
+        handshake_threads; /* created when the server listens, for all workers; 0: handshakes run on the loops */
+    /* Handshakes whose client's hello, which is their expensive part, a worker processes in one iteration of
+     * its loop, or has on threads at a time. The others wait in order of arrival, unread and under
+     * handshake_timeout. Clients that have sent nothing, or are waited for later in the handshake, do not
+     * count, so none can keep others out. 0 = no limit */
+    size_t max_handshakes;
+
     /* Memory */
     size_t write_backlog; /* bytes of a body in pieces that may wait to be sent: UVHTTP_EFULL */
     /* bytes of whole answers that each worker keeps for a second, see uvhttp_prepared_set_body; 0 = none */

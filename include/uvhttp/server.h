@@ -52,6 +52,7 @@ typedef struct uvhttp_stats {
     uint64_t tls_handshakes; /* completed */
     uint64_t tls_resumed;    /* of these, those that have resumed a session */
     uint64_t tls_failures;   /* handshakes that have failed, plain text on a TLS port among them */
+    uint64_t tls_waited;     /* handshakes that were queued because of max_handshakes */
     /* Of the whole server: seconds since 1970 at which its first certificate expires; 0: it has none,
      * and in uvhttp_server_worker_stats. */
     int64_t tls_expires;

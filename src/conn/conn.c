@@ -104,7 +104,7 @@ static void schedule(struct uvh_conn *conn)
 static bool has_work(const struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_HANDSHAKING)
-        return conn->socket.readable || conn->socket.failed;
+        return !conn->tls->working && (conn->socket.readable || conn->socket.failed);
     if (uvh_conn_has_output(conn) && conn->socket.writable && !uvh_output_is_paced(conn))
         return true;
     if (conn->state == UVH_CONN_OPEN && conn->user->wants_drain(conn))
@@ -215,7 +215,7 @@ static void take_input(struct uvh_conn *conn)
 static void work(struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_HANDSHAKING)
-        uvh_tls_io_handshake(conn);
+        uvh_tls_io_handshake(conn, true);
     if (conn->state == UVH_CONN_HANDSHAKING)
         return;
     if (uvh_conn_has_output(conn) && conn->socket.writable && uvh_output_flush(conn) != 0)
@@ -281,10 +281,22 @@ void uvh_conn_drain_handshake(struct uvh_conn *conn)
     uvh_conn_event_end(conn);
 }
 
+void uvh_conn_worked(struct uvh_conn *conn, struct uvh_tls_session *session)
+{
+    uvh_conn_event_begin(conn);
+    uvh_handshakes_worked(conn->shared, session);
+    if (uvh_conn_is_closed(conn))
+        uvh_tls_session_free(session);
+    else
+        uvh_tls_io_worked(conn);
+    uvh_conn_event_end(conn);
+    uvh_conn_unref(conn);
+}
+
 static void handshake_timed_out(struct uvh_conn *conn)
 {
     conn->socket.readable = true;
-    uvh_tls_io_handshake(conn);
+    uvh_tls_io_handshake(conn, false);
     if (conn->state != UVH_CONN_HANDSHAKING)
         return;
     if (conn->outgoing)
@@ -352,7 +364,7 @@ void uvh_conn_close(struct uvh_conn *conn)
     uvh_output_release(conn);
     conn->user->closed(conn); /* runs callbacks, which may still ask for the peer's address */
     conn->out.entries = NULL;
-    if (conn->tls != NULL)
+    if (conn->tls != NULL && !conn->tls->working) /* otherwise uvh_conn_worked frees it */
         uvh_tls_session_free(conn->tls);
     conn->tls = NULL;
     uvh_poller_remove(&conn->shared->poller, &conn->socket);

@@ -79,7 +79,7 @@ struct uvh_connection_data {
 struct uvh_conn {
     struct uvh_poller_socket socket;
     struct uvh_timeout timeout;
-    struct uvh_list ready; /* in shared->ready when work is left for the next loop iteration */
+    struct uvh_list ready; /* in shared->ready: work is left for the next loop iteration; `queued` */
     struct uvh_conn_shared *shared;
     const struct uvh_conn_user *user;
     void *owner;                      /* the user's object; NULL: it has none now */
@@ -105,6 +105,7 @@ struct uvh_conn {
     bool restart_timeout : 1;    /* the timeout begins anew although its class stays */
     bool removed : 1;            /* the poller has let go of the socket */
     bool outgoing : 1;           /* made by us: not counted among the accepted ones */
+    bool queued : 1;             /* `ready` is in the queue of handshakes */
 };
 
 /* Takes a socket over. The caller sets `owner` (with a reference) and, while it connects, `state`, or begins a
@@ -156,6 +157,10 @@ void uvh_conn_unref(struct uvh_conn *conn);
 /* The server stops, or is short of descriptors: a connection that waits for the first byte of a handshake is closed;
  * others may finish it. */
 void uvh_conn_drain_handshake(struct uvh_conn *conn);
+
+/* On the loop, after uvh_tls_session_work on a session that the connection had: it goes on, or the session of one that was
+ * closed meanwhile is freed. Takes over a reference of the connection. */
+void uvh_conn_worked(struct uvh_conn *conn, struct uvh_tls_session *session);
 
 /* By shared.c: the socket is ready, removed from the poller; the timeout has expired; work was left. */
 void uvh_conn_ready(struct uvh_poller_socket *socket);

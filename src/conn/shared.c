@@ -37,6 +37,7 @@ int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop, const uvhtt
     uvh_slab_init(&shared->slab, allocator, conn_size, CONNECTIONS_PER_PAGE);
     uvh_buffer_pool_init(&shared->buffers, allocator, buffer_size);
     uvh_list_init(&shared->ready);
+    uvh_list_init(&shared->handshakes.queue);
     uvh_list_init(&shared->connecting);
     uvh_list_init(&shared->streams);
     return 0;
@@ -95,6 +96,7 @@ void uvh_shared_expire(struct uvh_conn_shared *shared, uint64_t now)
 bool uvh_shared_resume(struct uvh_conn_shared *shared)
 {
     struct uvh_list batch;
+    uvh_handshakes_resume(shared);
     uvh_stream_connect_resume(shared);
     uvh_list_init(&batch);
     uvh_list_take_all(&batch, &shared->ready);
@@ -103,7 +105,8 @@ bool uvh_shared_resume(struct uvh_conn_shared *shared)
         uvh_list_remove(first);
         uvh_conn_resume(UVH_CONTAINER_OF(first, struct uvh_conn, ready));
     }
-    return !uvh_list_empty(&shared->ready) || !uvh_list_empty(&shared->connecting);
+    return !uvh_list_empty(&shared->ready) || !uvh_list_empty(&shared->connecting) ||
+           uvh_handshakes_has_more(shared);
 }
 
 static void close_list(struct uvh_timeout_list *list)

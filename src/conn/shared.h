@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/slab.h"
 #include "conn/file_share.h"
+#include "conn/handshakes.h"
 #include "net/poller.h"
 #include "net/timeouts.h"
 
@@ -42,6 +43,8 @@ struct uvh_conn_callbacks {
     void (*freed)(struct uvh_conn_shared *shared); /* `count` has become smaller */
     /* A TLS handshake has failed, of either side; the connection is closed next. `reason` is static. */
     void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
+    /* uvh_tls_session_work is to run on another thread, and uvh_conn_worked then. False: memory ran out. */
+    bool (*work)(struct uvh_conn *conn);
     /* A timeout has closed a connection. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
 };
@@ -63,8 +66,9 @@ struct uvh_conn_shared {
     struct uvh_list connecting; /* attempts to connect with a step for the next loop iteration */
     struct uvh_list streams;
     struct uvh_file_share file_share;
-    size_t count;         /* connections open, closing or being made */
-    size_t write_backlog; /* bytes that a stream may have pending, unless it says otherwise */
+    struct uvh_handshakes handshakes; /* of accepted connections */
+    size_t count;                     /* connections open, closing or being made */
+    size_t write_backlog;             /* bytes that a stream may have pending, unless it says otherwise */
     _Atomic uint64_t open;
     _Atomic uint64_t idle;
     _Atomic uint64_t bytes_received;
@@ -72,6 +76,7 @@ struct uvh_conn_shared {
     _Atomic uint64_t tls_handshakes; /* that were completed ... */
     _Atomic uint64_t tls_resumed;    /* ... of these, by a ticket */
     _Atomic uint64_t tls_failures;
+    _Atomic uint64_t tls_waited; /* handshakes that were queued */
 };
 
 /* `conn_size`: of the largest struct that begins with a struct uvh_conn. Lengths of timeouts are set by the caller.

@@ -6,6 +6,7 @@
 #include <uvhttp/error.h>
 
 #include "conn/conn_io.h"
+#include "conn/handshakes.h"
 #include "platform/file.h"
 
 enum {
@@ -115,10 +116,12 @@ static void succeed(struct uvh_conn *conn)
 }
 
 /* More ciphertext for the handshake. False when there is none now, or the connection has changed. */
-static bool receive_handshake(struct uvh_conn *conn, char *ciphertext)
+static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
     if (!conn->socket.readable)
+        return false;
+    if (limited && !uvh_tls_session_has_hello(session) && !uvh_handshakes_take_slot(conn))
         return false;
     ssize_t count = receive_ciphertext(conn, ciphertext, CIPHERTEXT);
     if (count == -EAGAIN)
@@ -139,27 +142,58 @@ static bool receive_handshake(struct uvh_conn *conn, char *ciphertext)
     return false;
 }
 
-void uvh_tls_io_handshake(struct uvh_conn *conn)
+/* What a step of the handshake has given. False: the handshake is over. */
+static bool goes_on(struct uvh_conn *conn, int err)
+{
+    int flushed = err == -EPROTO ? 0 : uvh_tls_io_flush(conn);
+    if (err == -EPROTO)
+        fail(conn, conn->tls->why);
+    else if (flushed != 0 && flushed != -EAGAIN)
+        fail(conn, uvhttp_strerror(flushed));
+    else if (err == -EAGAIN)
+        return true;
+    else
+        succeed(conn);
+    return false;
+}
+
+/* One step, here or on another thread. False: nothing more is to be done now. */
+static bool step(struct uvh_conn *conn)
+{
+    struct uvh_tls_session *session = conn->tls;
+    bool works = conn->shared->handshakes.on_threads && !conn->outgoing;
+    int err = works ? -EAGAIN : uvh_tls_session_handshake(session);
+    if (err != -EPROTO && !uvh_tls_session_keep_input(session)) {
+        fail(conn, "out of memory");
+        return false;
+    }
+    if (!works)
+        return goes_on(conn, err);
+    if (!uvh_handshakes_work(conn))
+        fail(conn, "out of memory");
+    return false;
+}
+
+void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
 {
     char ciphertext[CIPHERTEXT]; /* not cleared */
     struct uvh_tls_session *session = conn->tls;
+    if (session->working)
+        return;
+    if (conn->queued) {
+        if (conn->socket.peer_ended || conn->socket.failed)
+            fail(conn, "the peer has closed the connection");
+        return;
+    }
+    limited = limited && !conn->outgoing;
     int flushed = uvh_tls_io_flush(conn);
     conn->socket.readable |= conn->socket.failed; /* reading says what has failed */
-    for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext); reads++) {
-        int err = uvh_tls_session_handshake(session);
-        flushed = err == -EPROTO ? 0 : uvh_tls_io_flush(conn);
-        if (err == -EPROTO || !uvh_tls_session_keep_input(session)) {
-            fail(conn, err == -EPROTO ? session->why : "out of memory");
+    for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext, limited); reads++) {
+        if (!step(conn))
             return;
-        }
-        if (err == 0 && (flushed == 0 || flushed == -EAGAIN)) {
-            succeed(conn);
-            return;
-        }
-        if (err == 0)
-            break;
+        flushed = 0;
     }
-    if (conn->state != UVH_CONN_HANDSHAKING)
+    if (conn->state != UVH_CONN_HANDSHAKING || conn->queued)
         return;
     if (flushed != 0 && flushed != -EAGAIN)
         fail(conn, uvhttp_strerror(flushed));
@@ -169,18 +203,24 @@ void uvh_tls_io_handshake(struct uvh_conn *conn)
         fail(conn, "the connection broke");
 }
 
+void uvh_tls_io_worked(struct uvh_conn *conn)
+{
+    if (goes_on(conn, uvh_tls_session_worked(conn->tls)))
+        uvh_tls_io_handshake(conn, true);
+}
+
 void uvh_tls_io_drain(struct uvh_conn *conn)
 {
     conn->socket.readable = true;
-    uvh_tls_io_handshake(conn);
-    if (conn->state == UVH_CONN_HANDSHAKING && !conn->tls->begun && !conn->outgoing)
+    uvh_tls_io_handshake(conn, false); /* there may be nothing to read */
+    if (conn->state == UVH_CONN_HANDSHAKING && !conn->queued && !conn->tls->begun && !conn->outgoing)
         uvh_conn_close(conn);
 }
 
 void uvh_tls_io_begin(struct uvh_conn *conn)
 {
     if (uvh_tls_session_handshake(conn->tls) == -EAGAIN)
-        uvh_tls_io_handshake(conn);
+        uvh_tls_io_handshake(conn, false);
     else
         fail(conn, conn->tls->why);
 }

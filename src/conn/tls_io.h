@@ -14,8 +14,12 @@
 
 struct uvh_conn;
 
-/* Goes on with the handshake: the connection may be open, plain or closed after it. */
-void uvh_tls_io_handshake(struct uvh_conn *conn);
+/* Goes on with the handshake: the connection may be open, plain or closed after it. `limited`: it needs a slot for
+ * the client's hello (handshakes.h). */
+void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited);
+
+/* The handshake goes on after a step on another thread. */
+void uvh_tls_io_worked(struct uvh_conn *conn);
 
 /* The server stops: a connection whose client has said nothing is closed, after one last look. */
 void uvh_tls_io_drain(struct uvh_conn *conn);

@@ -83,6 +83,8 @@ static void tls(struct text *text, const uvhttp_stats_t *stats)
         (unsigned long long)stats->tls_resumed);
     add(text, "uvhttp_tls_handshakes_total{result=\"failed\"} %llu\n",
         (unsigned long long)stats->tls_failures);
+    counter(text, "tls_queued_handshakes_total", "TLS handshakes that waited because of max_handshakes.",
+            stats->tls_waited);
     if (stats->tls_expires == 0)
         return;
     begin(text, "tls_certificate_expiry_seconds", "gauge",

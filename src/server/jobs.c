@@ -179,18 +179,24 @@ int uvh_jobs_open(struct uvh_server *server)
     struct uvh_jobs *jobs = &server->jobs;
     if (jobs->open)
         return 0;
-    size_t quick = config->quick_threads;
+    size_t quick = config->quick_threads, handshake = config->handshake_threads;
     size_t heavy = config->heavy_threads != 0 ? config->heavy_threads : automatic_threads();
     int err = open_lane(&jobs->lanes[UVH_LANE_QUICK], server->allocator, quick, config->quick_queue);
     if (err == 0) {
         err = open_lane(&jobs->lanes[UVH_LANE_HEAVY], server->allocator, heavy, config->heavy_queue);
+        if (err == 0 && handshake > 0) {
+            err = open_lane(&jobs->lanes[UVH_LANE_HANDSHAKE], server->allocator, handshake, 1);
+            if (err != 0)
+                uvh_thread_pool_release(&jobs->lanes[UVH_LANE_HEAVY]);
+        }
         if (err != 0)
             uvh_thread_pool_release(&jobs->lanes[UVH_LANE_QUICK]);
     }
     if (err != 0)
         uvh_server_log(server, UVHTTP_LOG_ERROR,
-                       "cannot create the threads for jobs (quick_threads: %zu, heavy_threads: %zu): %s",
-                       quick, heavy, uvhttp_strerror(err));
+                       "cannot create the threads for jobs (quick_threads: %zu, heavy_threads: %zu, "
+                       "handshake_threads: %zu): %s",
+                       quick, heavy, handshake, uvhttp_strerror(err));
     jobs->open = err == 0;
     return err;
 }
@@ -202,7 +208,8 @@ void uvh_jobs_close(struct uvh_server *server)
         return;
     jobs->open = false;
     for (size_t i = 0; i < UVH_LANE_COUNT; i++)
-        uvh_thread_pool_release(&jobs->lanes[i]);
+        if (i != UVH_LANE_HANDSHAKE || server->config.handshake_threads > 0)
+            uvh_thread_pool_release(&jobs->lanes[i]);
 }
 
 static uvhttp_job_stats_t read_lane(struct uvh_thread_pool *pool)

@@ -1,8 +1,8 @@
 /* Jobs: work of a response that takes time, on the server's threads (uvhttp_response_defer and
  * what goes with it).
  *
- * Two lanes, each with its own threads and queue, so that long work in the heavy lane never
- * delays short work in the quick one. The pools belong to the server and serve all workers. A job
+ * Lanes have their own threads and queues, so that long work in the heavy lane never delays short
+ * work in the quick one. The pools belong to the server and serve all workers. A job
  * holds its exchange, and is completed on the loop of the exchange's worker. Called by server.c
  * and stats.c. */
 #ifndef UVH_SERVER_JOBS_H
@@ -19,6 +19,7 @@ struct uvh_server;
 enum uvh_lane {
     UVH_LANE_QUICK = 0,
     UVH_LANE_HEAVY,
+    UVH_LANE_HANDSHAKE, /* steps of TLS handshakes (handshake_jobs.h); no threads: they run on the loops */
     UVH_LANE_COUNT,
 };
 
@@ -36,7 +37,7 @@ int uvh_jobs_open(struct uvh_server *server);
 /* Joins the threads, if there are any. No job may be pending. */
 void uvh_jobs_close(struct uvh_server *server);
 
-/* Sets the counters of both lanes. Any thread. */
+/* Sets the counters of the lanes of jobs. Any thread. */
 void uvh_jobs_read_stats(struct uvh_server *server, uvhttp_stats_t *stats);
 
 #endif

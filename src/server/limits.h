@@ -41,6 +41,10 @@
     X(heavy_threads, 0, 0, 1024, "threads", 0,                                                              \
       "threads for compression, archives and uploads; 0 or auto for one for each core, up to 4")            \
     X(heavy_queue, 1024, 1, 1000000, "jobs", 503, "jobs that wait for such a thread; more get 503")         \
+    X(handshake_threads, 0, 0, 1024, "threads", 0,                                                          \
+      "threads for TLS handshakes; 0: they run between requests")                                           \
+    X(max_handshakes, 8, 0, 10000000, "handshakes", 0,                                                      \
+      "TLS handshakes a worker begins in a loop iteration; more wait; 0 for no limit")                      \
     X(write_backlog, 262144, 1024, 1073741824, "bytes", 0,                                                  \
       "of a body in pieces that may wait to be sent; more has to wait")                                     \
     X(standing_memory, 8388608, 0, 1073741824, "bytes", 0,                                                  \

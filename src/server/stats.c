@@ -29,6 +29,7 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     stats->tls_handshakes += uvh_counter_read(&worker->conns.tls_handshakes);
     stats->tls_resumed += uvh_counter_read(&worker->conns.tls_resumed);
     stats->tls_failures += uvh_counter_read(&worker->conns.tls_failures);
+    stats->tls_waited += uvh_counter_read(&worker->conns.tls_waited);
     stats->memory += uvh_counter_read(&worker->conns.slab.memory) + uvh_counter_read(&worker->arenas.memory) +
                      uvh_counter_read(&worker->conns.buffers.memory);
     uvh_watch_sum_add(sum, &worker->watch);

@@ -1,5 +1,6 @@
 /* Pools, timeouts and the date of one loop, what comes to it from other threads, and its end. */
 #include "server/worker.h"
+#include "server/handshake_jobs.h"
 
 #include <string.h>
 
@@ -315,6 +316,7 @@ static const struct uvh_conn_callbacks conn_callbacks = {
     .closed = on_conn_closed,
     .freed = on_conn_freed,
     .handshake_failed = on_handshake_failed,
+    .work = uvh_handshake_jobs_start,
     .ended_by = on_conn_ended_by,
 };
 
@@ -356,6 +358,8 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     uvh_list_init(&worker->event_streams);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     worker->conns.write_backlog = config->write_backlog;
+    worker->conns.handshakes.max = config->max_handshakes;
+    worker->conns.handshakes.on_threads = config->handshake_threads > 0;
     /* When a second of the user's clock ends, nobody knows. */
     uvh_response_cache_init(&worker->response_cache, server->allocator,
                             config->clock == NULL ? config->standing_memory : 0);

@@ -95,6 +95,17 @@ int uvh_tls_session_handshake(struct uvh_tls_session *session)
     return -EPROTO;
 }
 
+void uvh_tls_session_work(struct uvh_tls_session *session)
+{
+    (void)session;
+}
+
+int uvh_tls_session_worked(struct uvh_tls_session *session)
+{
+    (void)session;
+    return -EPROTO;
+}
+
 ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size)
 {
     (void)session, (void)data, (void)size;

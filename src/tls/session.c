@@ -59,15 +59,33 @@ static bool reserve(struct uvh_tls_session *session, size_t size)
     return true;
 }
 
+/* The pool of buffers is the loop's. */
+static bool put_on_thread(struct uvh_tls_session *session, const void *data, size_t size)
+{
+    char *longer = uvh_realloc(session->pool->allocator, session->made, session->made_size + size);
+    if (longer == NULL)
+        return false;
+    memcpy(longer + session->made_size, data, size);
+    session->made = longer;
+    session->made_size += size;
+    return true;
+}
+
+static bool put(struct uvh_tls_session *session, const void *data, size_t size)
+{
+    if (session->working)
+        return put_on_thread(session, data, size);
+    if (!reserve(session, size))
+        return false;
+    memcpy(session->output->data + session->output->used, data, size);
+    session->output->used += size;
+    return true;
+}
+
 static int bio_write(BIO *bio, const char *data, int size)
 {
-    struct uvh_tls_session *session = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    if (size <= 0 || !reserve(session, (size_t)size))
-        return -1;
-    memcpy(session->output->data + session->output->used, data, (size_t)size);
-    session->output->used += (size_t)size;
-    return size;
+    return size > 0 && put(BIO_get_data(bio), data, (size_t)size) ? size : -1;
 }
 
 static long bio_control(BIO *bio, int command, long number, void *pointer)
@@ -155,6 +173,7 @@ void uvh_tls_session_free(struct uvh_tls_session *session)
     const uvhttp_allocator_t *allocator = session->pool->allocator;
     SSL_free(session->ssl);
     ERR_clear_error();
+    uvh_free(allocator, session->made);
     if (session->kept != NULL)
         uvh_buffer_unref(session->kept);
     if (session->output != NULL)
@@ -199,13 +218,12 @@ static void drop_kept(struct uvh_tls_session *session)
     session->kept = NULL;
 }
 
-int uvh_tls_session_handshake(struct uvh_tls_session *session)
+static int go_on(struct uvh_tls_session *session)
 {
     if (has_failed(session))
         return -EPROTO;
     ERR_clear_error();
     int result = SSL_do_handshake(session->ssl);
-    drop_kept(session);
     if (result != 1) {
         int err = outcome(session, result);
         return err == 0 ? -EPROTO : err;
@@ -218,6 +236,32 @@ int uvh_tls_session_handshake(struct uvh_tls_session *session)
     ERR_clear_error();
     if (session->info != NULL)
         return 0;
+    session->why = "out of memory";
+    return -EPROTO;
+}
+
+int uvh_tls_session_handshake(struct uvh_tls_session *session)
+{
+    int err = go_on(session);
+    drop_kept(session);
+    return err;
+}
+
+void uvh_tls_session_work(struct uvh_tls_session *session)
+{
+    session->result = go_on(session);
+}
+
+int uvh_tls_session_worked(struct uvh_tls_session *session)
+{
+    session->working = false;
+    drop_kept(session);
+    bool good = session->made == NULL || put(session, session->made, session->made_size);
+    uvh_free(session->pool->allocator, session->made);
+    session->made = NULL;
+    session->made_size = 0;
+    if (good)
+        return session->result;
     session->why = "out of memory";
     return -EPROTO;
 }

@@ -6,7 +6,7 @@
  * to be tried again with the same bytes.
  *
  * Always true: the error queue of the thread is empty before each call of OpenSSL and after each call of
- * this file. Used on the worker's thread only. Called by conn/tls_io.c and server/. */
+ * this file. Used on the worker's thread only, but for uvh_tls_session_work. Called by conn/tls_io.c and server/. */
 #ifndef UVH_TLS_SESSION_H
 #define UVH_TLS_SESSION_H
 
@@ -41,9 +41,14 @@ struct uvh_tls_session {
     size_t alerts;                   /* bytes that reads have put into `output` */
     const char *why;                 /* it has failed: the reason, static */
     const struct uvh_tls_host *host; /* whose certificates it has; NULL before the client's hello */
-    bool begun : 1;                  /* bytes were received, or this is the client's end */
-    bool close_received : 1;         /* close_notify: the peer has ended its side */
-    bool close_sent : 1;
+    bool begun;                      /* bytes were received, or this is the client's end */
+    bool close_received;             /* close_notify: the peer has ended its side */
+    bool close_sent;
+    bool has_slot;      /* of conn/handshakes.h */
+    bool working;       /* uvh_tls_session_work is called, or will be, on another thread */
+    int result;         /* ... what it has given ... */
+    char *made;         /* ... and the ciphertext for `output`; NULL: none */
+    size_t made_size;   /* bytes of it */
     char server_name[]; /* of the client's end: what the certificate has to be for */
 };
 
@@ -62,6 +67,12 @@ void uvh_tls_session_free(struct uvh_tls_session *session);
  *   -EAGAIN: more ciphertext is needed,
  *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
 int uvh_tls_session_handshake(struct uvh_tls_session *session);
+
+/* The same in two halves, for a handshake that is not to hold up the loop. Any thread, without the loop touching the
+ * session meanwhile but for `working`, which it sets before and which the second half clears. */
+void uvh_tls_session_work(struct uvh_tls_session *session);
+/* On the loop: results as above. */
+int uvh_tls_session_worked(struct uvh_tls_session *session);
 
 /* Plaintext.
  * Returns the bytes, 0 after the peer has ended its side, or
@@ -85,6 +96,12 @@ bool uvh_tls_session_has_input(const struct uvh_tls_session *session);
 static inline bool uvh_tls_session_has_more(const struct uvh_tls_session *session)
 {
     return session->close_received || session->why != NULL || uvh_tls_session_has_input(session);
+}
+
+/* The client's hello was processed. */
+static inline bool uvh_tls_session_has_hello(const struct uvh_tls_session *session)
+{
+    return session->host != NULL;
 }
 
 /* After the handshake: it was resumed. */

@@ -711,15 +711,17 @@ static void failed_thread_creation_is_an_error_of_listen(void **state)
     begin_unheard();
     stage.config->quick_threads = 3;
     stage.config->heavy_threads = 2;
+    stage.config->handshake_threads = 1;
     build();
     size_t descriptors = stage_descriptors();
-    for (size_t n = 1; n <= 5; n++) {
+    for (size_t n = 1; n <= 6; n++) {
         failing_threads_fail_at(n);
         assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UV_EAGAIN);
         assert_int_equal(stage.errors_logged, n);
-        assert_string_equal(stage.last_error,
-                            "cannot create the threads for jobs (quick_threads: 3, heavy_threads: 2): "
-                            "resource temporarily unavailable");
+        assert_string_equal(
+            stage.last_error,
+            "cannot create the threads for jobs (quick_threads: 3, heavy_threads: 2, handshake_threads: 1): "
+            "resource temporarily unavailable");
         assert_int_equal(failing_threads_alive(), 0);
         assert_int_equal(uvhttp_server_port(stage.server), 0);
         assert_int_equal(stage_descriptors(), descriptors);
@@ -728,9 +730,9 @@ static void failed_thread_creation_is_an_error_of_listen(void **state)
     }
     failing_threads_reset();
     stage_listen(&stage);
-    assert_int_equal(failing_threads_created(), 5);
+    assert_int_equal(failing_threads_created(), 6);
     stage_listen(&stage); /* on another port, with the same threads */
-    assert_int_equal(failing_threads_created(), 5);
+    assert_int_equal(failing_threads_created(), 6);
     ask(0, "/files/small.html");
     assert_status(0, 200);
     end();

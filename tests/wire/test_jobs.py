@@ -34,7 +34,7 @@ def test_threads_that_cannot_be_created_end_the_program_with_a_sentence(place): 
     ended = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", "--quick-threads", "1000",
                 "--heavy-threads", "3", preexec_fn=limit_to(STACK, 1000 * MIB))
     assert ended.returncode == 1, ended
-    assert "cannot create the threads for jobs (quick_threads: 1000, heavy_threads: 3): " in ended.stderr
+    assert "cannot create the threads for jobs (quick_threads: 1000, heavy_threads: 3, handshake_threads: 0): " in ended.stderr
     assert ended.stdout == ""
 
 

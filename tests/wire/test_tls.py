@@ -1252,6 +1252,110 @@ def test_time_of_a_handshake_is_a_limit_of_the_configuration():
     server.stop()
 
 
+def hellos(server, count):
+    """Connections that are accepted, with a hello each that they have still to send."""
+    scripts = [Script(server.port) for _ in range(count)]
+    eventually(lambda: server.stats()["active"] == count + 1, "all are accepted")
+    return scripts, [script.step(script.tls.do_handshake) for script in scripts]
+
+
+def send_at_once(server, scripts, flights):
+    """The server sees all of them in one iteration of its loop."""
+    server.process.send_signal(signal.SIGSTOP)
+    for script, flight in zip(scripts, flights):
+        script.plain.sendall(flight)
+    return server
+
+
+@pytest.mark.parametrize("most,waited", [(0, 0), (1, 29), (8, 22), (30, 0)])
+def test_max_handshakes_lets_the_others_wait(start, most, waited):
+    server = start(f"--max-handshakes={most}")
+    scripts, flights = hellos(server, 30)
+    send_at_once(server, scripts, flights)
+    server.process.send_signal(signal.SIGCONT)
+    for script in scripts:
+        script.shake()
+        script.plain.sendall(script.step(script.tls.write, hello_request()))
+        assert script.response().startswith(b"HTTP/1.1 200 OK")
+        script.plain.close()
+    stats = server.stats()
+    assert (stats["handshakes"], stats["failures"], stats["waited"]) == (30, 0, waited)
+
+
+def test_client_that_goes_away_leaves_the_queue_of_handshakes(start):
+    server = start("--max-handshakes=1")
+    scripts, flights = hellos(server, 40)
+    send_at_once(server, scripts, flights)
+    for script in scripts[1::2]:
+        script.plain.close()
+    server.process.send_signal(signal.SIGCONT)
+    for script in scripts[::2]:
+        script.shake()
+        script.plain.close()
+    eventually(lambda: server.stats()["active"] == 1, "all connections are closed")
+    assert server.stats()["handshakes"] == 20 and server.stats()["failures"] == 20
+
+
+def test_clients_that_stop_half_way_keep_no_one_out(start):
+    """Silent ones, ones with a part of a hello, and ones that never send their second flight."""
+    server = start("--max-handshakes=1", "--handshake-timeout=3600")
+    scripts, flights = hellos(server, 30)
+    for script, flight in zip(scripts[10:20], flights[10:20]):
+        script.plain.sendall(flight[:-1])
+    for script, flight in zip(scripts[20:], flights[20:]):
+        script.plain.sendall(flight)
+    for script in scripts[20:]:
+        assert script.receive()
+    assert server.ask().status == 200
+    for script in scripts:
+        script.plain.close()
+
+
+def test_handshake_timeout_ends_who_waits():
+    server = WireServer(tls="1.3", max_handshakes=1, handshake_timeout=1)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
+        assert client.recv(1) == b""
+    server.stop()
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_handshakes_on_threads(start, people, version):
+    server = start("--handshake-threads=2", f"--client-auth={OPTIONAL}", f"--ca={people['ca']}", f"--crl={people['crl']}")
+    for _ in range(20):
+        assert server.ask(only=version).status == 200
+    assert server.info(only=version, client=people["ann"])["subject"] == "CN=ann"
+    assert handshake_error(server, client=people["bob"], only=version)
+    eventually(lambda: "failed: certificate revoked" in server.log(), "the reason")
+    made, session = session_of(server, only=version)
+    assert server.info(context=made, session=session)["resumed"]
+
+
+def test_clients_that_leave_while_their_handshake_is_on_a_thread(start):
+    server = start("--handshake-threads=2", "--max-handshakes=20", "--workers=2", cert=tls.usual("rsa"))
+    for turn in range(300):
+        client = Script(server.port)
+        flight = client.step(client.tls.do_handshake)
+        client.plain.sendall(flight if turn % 3 else flight[:turn % len(flight) + 1])
+        if turn % 2:
+            client.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if turn % 5 == 0:
+            assert server.ask().status == 200
+        client.plain.close()
+    assert server.ask().status == 200
+    eventually(lambda: server.stats()["active"] == 1, "all are gone")
+
+
+def test_stop_while_handshakes_are_on_threads(start):
+    server = start("--handshake-threads=1", cert=tls.usual("rsa"))
+    clients = [Script(server.port) for _ in range(40)]
+    for client in clients:
+        client.plain.sendall(client.step(client.tls.do_handshake))
+    server.process.send_signal(signal.SIGTERM)
+    for client in clients:
+        client.plain.close()
+    assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
+
+
 def test_2000_slow_handshakes_leave_others_alone(start):
     server = start("--handshake-timeout=3600")
     with Script(server.port) as client:

@@ -3,7 +3,8 @@
  * --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2,
  * --profile=0..1, --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --lifetime=SECONDS,
  * --ticket-key=FILE (repeated), --key-log=FILE, --watch, --workers=N, --handshake-timeout=SECONDS,
- * --write-timeout=SECONDS, --keep-alive-timeout=SECONDS, --max-connections=N.
+ * --write-timeout=SECONDS, --keep-alive-timeout=SECONDS, --max-connections=N,
+ * --handshake-threads=N, --max-handshakes=N.
  * Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. */
 #include <uvhttp.h>
 
@@ -97,10 +98,11 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)uvhttp_server_read_stats(uvhttp_request_server(req), &now);
     (void)snprintf(text, sizeof text,
                    "{\"handshakes\":%llu,\"resumed\":%llu,\"failures\":%llu,\"expires\":%lld,\"active\":%zu,"
-                   "\"timeouts\":%llu,\"own_expires\":%lld}",
+                   "\"timeouts\":%llu,\"own_expires\":%lld,\"waited\":%llu}",
                    (unsigned long long)now.tls_handshakes, (unsigned long long)now.tls_resumed,
                    (unsigned long long)now.tls_failures, (long long)now.tls_expires, now.active_connections,
-                   (unsigned long long)now.timeouts, (long long)uvhttp_tls_expires(tls));
+                   (unsigned long long)now.timeouts, (long long)uvhttp_tls_expires(tls),
+                   (unsigned long long)now.tls_waited);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -243,6 +245,10 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
         limits->handshake_timeout = (size_t)number_of(value);
     else if (is(flag, "--write-timeout=", &value))
         limits->write_timeout = (size_t)number_of(value);
+    else if (is(flag, "--handshake-threads=", &value))
+        limits->handshake_threads = (size_t)number_of(value);
+    else if (is(flag, "--max-handshakes=", &value))
+        limits->max_handshakes = (size_t)number_of(value);
     else if (is(flag, "--keep-alive-timeout=", &value))
         limits->keep_alive_timeout = (size_t)number_of(value);
     else if (is(flag, "--max-connections=", &value))
