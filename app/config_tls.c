@@ -1,9 +1,11 @@
 /* See config_tls.h. Only reads the values; tls_setup.c opens the files. Called by config_file.c. */
 #include "config_tls.h"
 
-#define SESSION_MAX     604800 /* seconds */
-#define HSTS_MAX        ((size_t)10 * 365 * 86400)
-#define TICKET_KEYS_MAX 16
+#define SESSION_MAX      604800 /* seconds */
+#define HSTS_MAX         ((size_t)10 * 365 * 86400)
+#define TICKET_KEYS_MAX  16
+#define USED_TICKETS_MAX 16777216
+#define EARLY_DATA_MAX   1048576 /* bytes */
 
 static uvhttp_tls_config_t *config_of(void *setup)
 {
@@ -140,6 +142,23 @@ static void read_session_lifetime(struct uvh_config_reader *reader, const struct
     uvh_config_read_number(reader, value, "seconds", 1, SESSION_MAX, &config_of(into)->session_lifetime);
 }
 
+static void read_one_time_tickets(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                  void *into)
+{
+    uvh_config_read_switch(reader, value, &config_of(into)->one_time_tickets);
+}
+
+static void read_max_used_tickets(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                                  void *into)
+{
+    uvh_config_read_number(reader, value, "", 1, USED_TICKETS_MAX, &config_of(into)->max_used_tickets);
+}
+
+static void read_early_data(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    uvh_config_read_number(reader, value, "bytes", 0, EARLY_DATA_MAX, &config_of(into)->early_data);
+}
+
 static void read_ticket_keys(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
 {
     uvhttp_tls_config_t *config = config_of(into);
@@ -177,6 +196,11 @@ static void read_key_log(struct uvh_config_reader *reader, const struct uvh_yaml
     config_of(into)->key_log_file = uvh_config_path(reader, value);
 }
 
+static void read_ktls(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+{
+    uvh_config_read_switch(reader, value, &config_of(into)->ktls);
+}
+
 static void read_watch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
 {
     uvh_config_read_switch(reader, value, &config_of(into)->watch);
@@ -208,11 +232,15 @@ void uvh_config_tls_read(struct uvh_config_reader *reader, const struct uvh_yaml
         {"groups",           read_groups          },
         {"tickets",          read_tickets         },
         {"session_lifetime", read_session_lifetime},
+        {"one_time_tickets", read_one_time_tickets},
+        {"max_used_tickets", read_max_used_tickets},
+        {"early_data",       read_early_data      },
         {"ticket_keys",      read_ticket_keys     },
         {"client_auth",      read_client_auth     },
         {"client_ca",        read_client_ca       },
         {"client_crl",       read_client_crl      },
         {"key_log",          read_key_log         },
+        {"ktls",             read_ktls            },
         {"watch",            read_watch           },
         {"redirect_http",    read_redirect_http   },
         {"hsts",             read_hsts            },

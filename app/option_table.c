@@ -100,6 +100,13 @@ const struct uvh_option uvh_option_table[] = {
         "lists (PEM) of those that are revoked, one of each authority"),
     TLS("tls-key-log", TEXT, key_log, 0, 0, "FILE",
         "append the secrets of all sessions to this file, for Wireshark; whoever has it can read them"),
+    TLS("tls-one-time-tickets", SWITCH, one_time_tickets, 0, 0, NULL,
+        "let each session ticket of TLS 1.3 resume a session once"),
+    TLS("tls-early-data", SIZE, early_data, 1, MIB, "SIZE",
+        "accept so much early data (0-RTT) from clients that come again, such as 16K; others can send it "
+        "again (default: none)"),
+    TLS("tls-ktls", SWITCH, ktls, 0, 0, NULL,
+        "let the kernel encrypt what is sent, where it can (Linux, module tls; AES-GCM) (default: off)"),
     TLS("tls-watch", SWITCH, watch, 0, 0, NULL, "load certificates and keys again when their files change"),
     TLS("redirect-http", PORT, redirect_http, 0, 65535, "PORT",
         "listen there without TLS, too, and redirect every request to https"),

@@ -26,6 +26,9 @@ struct uvh_tls_options {
     unsigned profile, client_auth;      /* uvhttp_tls_profile_t, uvhttp_tls_client_auth_t */
     const char *client_ca, *client_crl; /* NULL: none */
     const char *key_log;                /* NULL: none */
+    bool one_time_tickets;
+    size_t early_data; /* bytes; 0: none */
+    bool ktls;
     bool watch;
     size_t redirect_http; /* a port; UVH_OPTION_OFF: none */
     size_t hsts;          /* seconds; UVH_OPTION_OFF: none */

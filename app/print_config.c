@@ -190,6 +190,11 @@ static void print_sessions(const uvhttp_tls_config_t *config, FILE *out)
     fprintf(out, "  tickets: %s\n", config->no_tickets ? "false" : "true");
     if (config->session_lifetime != 0)
         fprintf(out, "  session_lifetime: %zu\n", config->session_lifetime);
+    fprintf(out, "  one_time_tickets: %s\n", config->one_time_tickets ? "true" : "false");
+    if (config->max_used_tickets != 0)
+        fprintf(out, "  max_used_tickets: %zu\n", config->max_used_tickets);
+    if (config->early_data != 0)
+        fprintf(out, "  early_data: %zu\n", config->early_data);
     if (config->ticket_key_file_count > 0)
         fputs("  ticket_keys:\n", out);
     for (size_t i = 0; i < config->ticket_key_file_count; i++) {
@@ -214,6 +219,7 @@ static void print_tls(const struct uvh_setup_tls *tls, FILE *out)
     print_key_if(out, 2, "client_ca", config->client_ca_file);
     print_key_if(out, 2, "client_crl", config->client_crl_file);
     print_key_if(out, 2, "key_log", config->key_log_file);
+    fprintf(out, "  ktls: %s\n", config->ktls ? "true" : "false");
     fprintf(out, "  watch: %s\n", config->watch ? "true" : "false");
     if (tls->redirect_http != UVH_OPTION_OFF)
         fprintf(out, "  redirect_http: %zu\n", tls->redirect_http);

@@ -82,15 +82,18 @@ static const char *find_idle(const struct uvh_tls_options *given)
         const char *option;
         bool given;
     } idle[] = {
-        {"tls-key",             given->keys.count > 0                    },
-        {"tls-passphrase-file", given->passphrase_file != NULL           },
-        {"tls-profile",         given->profile != UVHTTP_TLS_INTERMEDIATE},
-        {"tls-client-auth",     given->client_auth != 0                  },
-        {"tls-client-ca",       given->client_ca != NULL                 },
-        {"tls-client-crl",      given->client_crl != NULL                },
-        {"tls-key-log",         given->key_log != NULL                   },
-        {"redirect-http",       given->redirect_http != UVH_OPTION_OFF   },
-        {"hsts",                given->hsts != UVH_OPTION_OFF            },
+        {"tls-key",              given->keys.count > 0                    },
+        {"tls-passphrase-file",  given->passphrase_file != NULL           },
+        {"tls-profile",          given->profile != UVHTTP_TLS_INTERMEDIATE},
+        {"tls-client-auth",      given->client_auth != 0                  },
+        {"tls-client-ca",        given->client_ca != NULL                 },
+        {"tls-client-crl",       given->client_crl != NULL                },
+        {"tls-key-log",          given->key_log != NULL                   },
+        {"tls-one-time-tickets", given->one_time_tickets                  },
+        {"tls-early-data",       given->early_data != 0                   },
+        {"tls-ktls",             given->ktls                              },
+        {"redirect-http",        given->redirect_http != UVH_OPTION_OFF   },
+        {"hsts",                 given->hsts != UVH_OPTION_OFF            },
     };
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
         if (idle[i].given)
@@ -134,6 +137,9 @@ int uvh_tls_options_make(struct uvh_tls_files *made, const struct uvh_tls_option
         return code;
     config->profile = (uvhttp_tls_profile_t)given->profile;
     config->client_auth = (uvhttp_tls_client_auth_t)given->client_auth;
+    config->one_time_tickets = given->one_time_tickets;
+    config->early_data = given->early_data;
+    config->ktls = given->ktls;
     config->watch = given->watch;
     code = add_certificates(made, given, config);
     if (code == UVH_EXIT_OK)

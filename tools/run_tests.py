@@ -30,9 +30,9 @@ PRESETS = ("release", "asan")
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
 TSAN_TESTS = {
     "unit": ["access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache", "static_files",
-             "thread_pool", "token_buckets"],
+             "thread_pool", "tls_used_tickets", "token_buckets"],
     "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
-    "wire": ["blocking", "streams", "tls", "uploads", "workers"],
+    "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],
 }
 # What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build (kind `wire-tls`).
 TLS_TESTS = ["asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence", "http1_pieces",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-http, bench-ws, bench-parser, bench-alone, conformance, conformance-tls, tidy, docs, arm64
+# Installs the Debian packages that one of serve, test, bench, bench-http, bench-ws, bench-parser, bench-alone, conformance, conformance-tls, tidy, docs, arm64, ktls
 # needs, or one of the servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by
 # tools/benchlib/contender.py.
 #
@@ -42,6 +42,7 @@ fi
 tidy="$test clang-tidy"
 docs="doxygen python3"
 arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+ktls="$bench_alone python3-pytest curl openssl strace qemu-system-x86 busybox-static cpio"
 
 case ${1:-} in
 serve) wanted=$serve ;;
@@ -56,6 +57,7 @@ conformance-tls) wanted=$conformance_tls ;;
 tidy) wanted=$tidy ;;
 docs) wanted=$docs ;;
 arm64) wanted=$arm64 ;;
+ktls) wanted=$ktls ;;
 peer-nginx) wanted=$peer_nginx ;;
 peer-h2o) wanted=$peer_h2o ;;
 peer-lighttpd) wanted=$peer_lighttpd ;;
@@ -69,7 +71,7 @@ peer-actix | peer-tokio-tungstenite | peer-fastwebsockets) wanted=$peer_actix ;;
 peer-granian | peer-websockets) wanted=$peer_granian ;;
 peer-libwebsockets) wanted=$peer_libwebsockets ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-ws|bench-parser|bench-alone|conformance|conformance-tls|peer-NAME|tidy|docs|arm64" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-ws|bench-parser|bench-alone|conformance|conformance-tls|peer-NAME|tidy|docs|arm64|ktls" >&2
     exit 2
     ;;
 esac

@@ -289,6 +289,8 @@ public:
     std::string_view host() const noexcept { return uvhttp_request_host(request_); }
     /* What the TLS handshake has agreed on (tls.h); nullptr for a request in plain text. */
     const uvhttp_tls_info_t *tls() const noexcept { return uvhttp_request_tls(request_); }
+    /* It came as early data, before the handshake was over (tls.h). */
+    bool isEarly() const noexcept { return uvhttp_request_is_early(request_); }
     bool offersUpgrade(const Text &protocol) const noexcept
     {
         return protocol.error() == 0 && uvhttp_request_offers_upgrade(request_, protocol.c_str());

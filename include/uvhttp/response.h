@@ -54,6 +54,11 @@ UVHTTP_EXPORT int uvhttp_response_send_json(uvhttp_response_t *response, int sta
 /* Sends a status with a one-line text body that names it ("404 Not Found"); none for 204 and 304. */
 UVHTTP_EXPORT int uvhttp_response_send_status(uvhttp_response_t *response, int status);
 
+/* Sends 425 Too Early (RFC 8470 section 5.2): for a handler that does not want to do what an early
+ * request asks for (uvhttp_request_is_early), such as a GET that is expensive or counts something. The
+ * client asks again after the handshake. Errors as those of uvhttp_response_send_status. */
+UVHTTP_EXPORT int uvhttp_response_send_too_early(uvhttp_response_t *response);
+
 /* Sends 301, 302, 303, 307 or 308 with Location (RFC 9110 section 15.4). `location` is sent as given. */
 UVHTTP_EXPORT int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char *location);
 

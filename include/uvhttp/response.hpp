@@ -217,6 +217,8 @@ public:
         return send(status, "application/json", json);
     }
     Result sendStatus(int status) const noexcept { return uvhttp_response_send_status(response_, status); }
+    /* 425, for an early request (Request::isEarly). */
+    Result sendTooEarly() const noexcept { return uvhttp_response_send_too_early(response_); }
     Result redirect(int status, const Text &location) const noexcept
     {
         return location.error() != 0 ? location.error()

@@ -51,6 +51,8 @@ typedef struct uvhttp_stats {
     uint64_t bytes_sent;
     uint64_t tls_handshakes; /* completed */
     uint64_t tls_resumed;    /* of these, those that have resumed a session */
+    uint64_t early_requests; /* of total_requests: heads that came as early data (uvhttp_request_is_early) */
+    uint64_t tls_offloaded;  /* of these, those that the kernel encrypts (`ktls`) */
     uint64_t tls_failures;   /* handshakes that have failed, plain text on a TLS port among them */
     uint64_t tls_waited;     /* handshakes that were queued because of max_handshakes */
     /* Of the whole server: seconds since 1970 at which its first certificate expires; 0: it has none,

@@ -66,7 +66,11 @@ struct TlsOptions {
     std::string_view groups = {};
     bool noTickets = false;
     std::size_t sessionLifetime = 0; /* seconds */
+    bool oneTimeTickets = false;
+    std::size_t earlyData = 0; /* bytes; 0: none */
+    std::size_t maxUsedTickets = 0;
     std::span<const char *const> ticketKeyFiles = {};
+    bool ktls = false;
     uvhttp_tls_client_auth_t clientAuth = UVHTTP_TLS_CLIENT_AUTH_OFF;
     std::string_view clientCaFile = {};
     std::string_view clientCrlFile = {};
@@ -100,8 +104,12 @@ struct TlsOptions {
         raw.groups = curves.c_str();
         raw.no_tickets = noTickets;
         raw.session_lifetime = sessionLifetime;
+        raw.one_time_tickets = oneTimeTickets;
+        raw.early_data = earlyData;
+        raw.max_used_tickets = maxUsedTickets;
         raw.ticket_key_files = detail::dataOf(ticketKeyFiles);
         raw.ticket_key_file_count = ticketKeyFiles.size();
+        raw.ktls = ktls;
         raw.client_auth = clientAuth;
         raw.client_ca_file = authorities.c_str();
         raw.client_crl_file = revoked.c_str();

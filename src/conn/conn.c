@@ -56,6 +56,12 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
     uvh_timeout_arm(timeouts_for(conn, timeout), &conn->timeout, now);
 }
 
+/* Open by early data, with the handshake going on. */
+static bool is_early(const struct uvh_conn *conn)
+{
+    return UVH_UNLIKELY(conn->tls != NULL) && uvh_tls_session_is_early(conn->tls);
+}
+
 static void settle(struct uvh_conn *conn)
 {
     enum uvh_conn_timeout timeout = conn->user->settle(conn);
@@ -63,6 +69,8 @@ static void settle(struct uvh_conn *conn)
         timeout = conn->outgoing ? timeout : UVH_CONN_TIMEOUT_HANDSHAKE;
     } else if (conn->state == UVH_CONN_LINGERING) {
         timeout = UVH_CONN_TIMEOUT_LINGER;
+    } else if (is_early(conn) && timeout != UVH_CONN_TIMEOUT_NONE && !uvh_conn_has_output(conn)) {
+        timeout = UVH_CONN_TIMEOUT_HANDSHAKE; /* that the client began is no reason to wait longer */
     } else if (uvh_conn_has_output(conn)) {
         if (!conn->socket.writable)
             uvh_output_shrink(conn);
@@ -124,6 +132,12 @@ static void close_if_done(struct uvh_conn *conn)
 {
     if (conn->state != UVH_CONN_OPEN || uvh_conn_has_output(conn) || !conn->user->is_done(conn))
         return;
+    /* The end can be told (close_notify) only after the handshake; what else comes until then is discarded. */
+    if (is_early(conn) && !conn->peer_ended) {
+        uvh_receive_forget(conn);
+        conn->state = UVH_CONN_HANDSHAKING;
+        return;
+    }
     int ended = uvh_conn_io_end(conn);
     if (ended == -EAGAIN)
         return; /* the end is to be sent like other output */
@@ -277,7 +291,10 @@ static void write_timed_out(struct uvh_conn *conn)
 void uvh_conn_drain_handshake(struct uvh_conn *conn)
 {
     uvh_conn_event_begin(conn);
-    uvh_tls_io_drain(conn);
+    if (conn->state == UVH_CONN_HANDSHAKING)
+        uvh_tls_io_drain(conn);
+    else
+        uvh_conn_try_read(conn);
     uvh_conn_event_end(conn);
 }
 
@@ -295,9 +312,15 @@ void uvh_conn_worked(struct uvh_conn *conn, struct uvh_tls_session *session)
 
 static void handshake_timed_out(struct uvh_conn *conn)
 {
+    bool open = conn->state == UVH_CONN_OPEN; /* by early data */
     conn->socket.readable = true;
-    uvh_tls_io_handshake(conn, false);
-    if (conn->state != UVH_CONN_HANDSHAKING)
+    if (open)
+        uvh_conn_try_read(conn);
+    else
+        uvh_tls_io_handshake(conn, false);
+    conn->restart_timeout |= open && conn->received;
+    if (open ? uvh_conn_is_closed(conn) || !is_early(conn) || conn->received
+             : conn->state != UVH_CONN_HANDSHAKING)
         return;
     if (conn->outgoing)
         conn->user->connected(conn, UV_ETIMEDOUT);

@@ -21,7 +21,7 @@
 enum uvh_conn_state {
     UVH_CONN_OPEN = 0,
     UVH_CONN_CONNECTING,  /* made by us, and not connected yet */
-    UVH_CONN_HANDSHAKING, /* of TLS: no bytes of the user are received or sent yet */
+    UVH_CONN_HANDSHAKING, /* of TLS: no bytes of the user are received or sent yet, or any more */
     UVH_CONN_LINGERING,   /* our side has ended; what comes is discarded until the peer ends its own */
     UVH_CONN_CLOSED,
 };
@@ -168,7 +168,13 @@ void uvh_conn_removed(struct uvh_poller_socket *socket);
 void uvh_conn_timed_out(struct uvh_conn *conn);
 void uvh_conn_resume(struct uvh_conn *conn);
 
-/* Bytes of ciphertext that the socket has not taken. */
+/* The socket takes bytes as they are: plain text, or what the kernel encrypts. */
+static inline bool uvh_conn_sends_plain(const struct uvh_conn *conn)
+{
+    return UVH_LIKELY(conn->tls == NULL) || conn->tls->offloaded;
+}
+
+/* Bytes of ciphertext, or of alerts that the kernel encrypts, that the socket has not taken. */
 static inline size_t uvh_conn_encrypted(const struct uvh_conn *conn)
 {
     return UVH_LIKELY(conn->tls == NULL) ? 0 : uvh_tls_session_pending(conn->tls);

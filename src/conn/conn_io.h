@@ -37,6 +37,18 @@ static inline void uvh_conn_io_count_sent(struct uvh_conn *conn, size_t count)
     uvh_counter_add(&conn->shared->bytes_sent, count);
 }
 
+/* The socket takes bytes as they are: plain text, or what the kernel encrypts. */
+static inline ssize_t uvh_conn_io_send_plain(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
+                                             size_t size, bool more)
+{
+    ssize_t sent = uvh_socket_send(conn->socket.fd, areas, count, more);
+    if (UVH_UNLIKELY(sent < (ssize_t)size))
+        conn->socket.writable = false;
+    if (UVH_LIKELY(sent > 0))
+        uvh_conn_io_count_sent(conn, (size_t)sent);
+    return sent;
+}
+
 /* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full, if it is not writable then. `more`: more
  * follows at once. */
 static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
@@ -44,8 +56,14 @@ static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice
 {
     if (UVH_UNLIKELY(conn->tls != NULL))
         return uvh_tls_io_send(conn, areas, count, size, more);
-    ssize_t sent = uvh_socket_send(conn->socket.fd, areas, count, more);
-    if (UVH_UNLIKELY(sent < (ssize_t)size))
+    return uvh_conn_io_send_plain(conn, areas, count, size, more);
+}
+
+static inline ssize_t uvh_conn_io_send_file_plain(struct uvh_conn *conn, int descriptor, uint64_t offset,
+                                                  size_t size)
+{
+    ssize_t sent = uvh_socket_send_file(conn->socket.fd, descriptor, offset, size);
+    if (UVH_UNLIKELY(sent == -EAGAIN))
         conn->socket.writable = false;
     if (UVH_LIKELY(sent > 0))
         uvh_conn_io_count_sent(conn, (size_t)sent);
@@ -59,12 +77,7 @@ static inline ssize_t uvh_conn_io_send_file(struct uvh_conn *conn, int descripto
 {
     if (UVH_UNLIKELY(conn->tls != NULL))
         return uvh_tls_io_send_file(conn, descriptor, offset, size);
-    ssize_t sent = uvh_socket_send_file(conn->socket.fd, descriptor, offset, size);
-    if (UVH_UNLIKELY(sent == -EAGAIN))
-        conn->socket.writable = false;
-    if (UVH_LIKELY(sent > 0))
-        uvh_conn_io_count_sent(conn, (size_t)sent);
-    return sent;
+    return uvh_conn_io_send_file_plain(conn, descriptor, offset, size);
 }
 
 /* Sends what is encrypted and pending.

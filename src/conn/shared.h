@@ -45,6 +45,8 @@ struct uvh_conn_callbacks {
     void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
     /* uvh_tls_session_work is to run on another thread, and uvh_conn_worked then. False: memory ran out. */
     bool (*work)(struct uvh_conn *conn);
+    /* The same after the handshake of an accepted connection, when the reason is not the peer's fault. */
+    void (*tls_failed)(struct uvh_conn *conn, const char *reason);
     /* A timeout has closed a connection. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
 };
@@ -75,6 +77,7 @@ struct uvh_conn_shared {
     _Atomic uint64_t bytes_sent;
     _Atomic uint64_t tls_handshakes; /* that were completed ... */
     _Atomic uint64_t tls_resumed;    /* ... of these, by a ticket */
+    _Atomic uint64_t tls_offloaded;  /* ... by the kernel since */
     _Atomic uint64_t tls_failures;
     _Atomic uint64_t tls_waited; /* handshakes that were queued */
 };

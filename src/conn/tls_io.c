@@ -8,11 +8,13 @@
 #include "conn/conn_io.h"
 #include "conn/handshakes.h"
 #include "platform/file.h"
+#include "platform/socket_tls.h"
 
 enum {
     CIPHERTEXT = 32 * 1024, /* bytes of one read */
     READS_MOST = 2,         /* in a row that give no plaintext, so that a peer does not hold the loop */
     SLICE = 64 * 1024,      /* plaintext that is encrypted before it is sent */
+    ALERT = 2,              /* bytes of one */
 };
 
 /* ---- ciphertext ---- */
@@ -43,6 +45,20 @@ static void look_for_alert(const struct uvh_conn *conn)
     session->input = (uvhttp_slice_t){NULL, 0};
 }
 
+/* The kernel encrypts: alerts are all that a session has to send. */
+static int flush_alerts(struct uvh_conn *conn)
+{
+    struct uvh_tls_session *session = conn->tls;
+    int err = 0;
+    while (err == 0 && uvh_tls_session_pending(session) > 0) {
+        err = uvh_socket_tls_send_alert(conn->socket.fd, session->output->data + session->sent);
+        if (err == 0)
+            uvh_tls_session_consume(session, ALERT);
+    }
+    conn->socket.writable = err == 0;
+    return err;
+}
+
 int uvh_tls_io_flush(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
@@ -51,6 +67,8 @@ int uvh_tls_io_flush(struct uvh_conn *conn)
         return 0;
     if (!conn->socket.writable)
         return -EAGAIN;
+    if (session->offloaded)
+        return flush_alerts(conn);
     uvhttp_slice_t area = {session->output->data + session->sent, pending};
     ssize_t sent = uvh_socket_send(conn->socket.fd, &area, 1, false);
     if (sent < (ssize_t)pending)
@@ -100,25 +118,60 @@ static void become_plain(struct uvh_conn *conn)
     conn->user->is_plain(conn);
 }
 
+static void count_handshake(struct uvh_conn *conn)
+{
+    uvh_counter_add(&conn->shared->tls_handshakes, 1);
+    if (uvh_tls_session_is_resumed(conn->tls))
+        uvh_counter_add(&conn->shared->tls_resumed, 1);
+}
+
+/* After a read of a connection that was open by early data: the handshake may be over, or never will be. */
+static void see_to_handshake(struct uvh_conn *conn, ssize_t result)
+{
+    const char *why = result == 0 ? "the client has ended its side" : conn->tls->why;
+    if (!uvh_tls_session_is_early(conn->tls)) {
+        count_handshake(conn);
+    } else if (result <= 0 && result != -EAGAIN) {
+        uvh_counter_add(&conn->shared->tls_failures, 1);
+        conn->shared->callbacks->handshake_failed(conn, why != NULL ? why : uvhttp_strerror((int)result));
+    }
+}
+
+/* Kernel TLS, where it was asked for and is there. What the session has encrypted goes first, so it has
+ * to be sent: a client that takes its tickets slowly is not worth a second attempt. */
+static void offload(struct uvh_conn *conn)
+{
+    struct uvh_tls_session *session = conn->tls;
+    const struct uvh_socket_tls_keys *keys = uvh_tls_session_keys(session);
+    if (keys == NULL)
+        return;
+    bool sent = uvh_tls_session_pending(session) == 0;
+    int err = sent ? uvh_socket_tls_start(conn->socket.fd, keys) : -EAGAIN;
+    uvh_tls_session_offload(session, err);
+    if (err == 0)
+        uvh_counter_add(&conn->shared->tls_offloaded, 1);
+}
+
 static void succeed(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
     conn->state = UVH_CONN_OPEN;
     if (uvh_tls_session_has_input(session))
         conn->socket.readable = true;
-    if (conn->outgoing) {
+    if (conn->outgoing)
         conn->user->connected(conn, 0);
-        return;
+    else if (!uvh_tls_session_is_early(session)) { /* otherwise it goes on, in reads */
+        offload(conn);
+        count_handshake(conn);
     }
-    uvh_counter_add(&conn->shared->tls_handshakes, 1);
-    if (uvh_tls_session_is_resumed(session))
-        uvh_counter_add(&conn->shared->tls_resumed, 1);
 }
 
 /* More ciphertext for the handshake. False when there is none now, or the connection has changed. */
 static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
+    if (uvh_tls_session_has_input(session)) /* what was kept when the connection was open by early data */
+        return true;
     if (!conn->socket.readable)
         return false;
     if (limited && !uvh_tls_session_has_hello(session) && !uvh_handshakes_take_slot(conn))
@@ -267,9 +320,12 @@ ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size)
     struct uvh_tls_session *session = conn->tls;
     if (conn->state == UVH_CONN_LINGERING) /* it is thrown away, and need not be understood */
         return receive_ciphertext(conn, data, size);
+    bool early = uvh_tls_session_is_early(session);
     ssize_t result = decrypt(session, data, size);
     if (result == -EAGAIN)
         result = receive_more(conn, data, size);
+    if (UVH_UNLIKELY(early))
+        see_to_handshake(conn, result);
     if (result > 0) {
         conn->received = true;
         uvh_counter_add(&conn->shared->bytes_received, (uint64_t)result);
@@ -281,6 +337,8 @@ ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size)
         conn->socket.readable = true; /* for good, as a plain connection that has ended */
     } else if (result == -EPROTO) {
         uvh_tls_io_flush(conn); /* an alert, as far as it goes */
+        if (session->rekeyed)
+            conn->shared->callbacks->tls_failed(conn, session->why);
     }
     return result;
 }
@@ -306,7 +364,8 @@ static ssize_t sent_plaintext(struct uvh_conn *conn, size_t count, bool more)
 ssize_t uvh_tls_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size,
                         bool more)
 {
-    (void)count;
+    if (conn->tls->offloaded)
+        return uvh_conn_io_send_plain(conn, areas, count, size, more);
     int flushed = is_full(conn) ? uvh_tls_io_flush(conn) : 0;
     if (flushed != 0)
         return flushed;
@@ -317,6 +376,8 @@ ssize_t uvh_tls_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size
 
 ssize_t uvh_tls_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t offset, size_t size)
 {
+    if (conn->tls->offloaded)
+        return uvh_conn_io_send_file_plain(conn, descriptor, offset, size);
     int flushed = is_full(conn) ? uvh_tls_io_flush(conn) : 0;
     if (flushed != 0)
         return flushed;

@@ -66,6 +66,9 @@ static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
 {
     uvhttp_slice_t host = {NULL, 0}, port;
     exchange->base.tls = uvh_tls_info_ref(h1->conn.tls->info);
+    exchange->base.early = uvh_tls_session_is_early(h1->conn.tls);
+    if (exchange->base.early)
+        uvh_counter_add(&uvh_h1_worker(h1)->counters.early_requests, 1);
     uvh_authority_split(exchange->base.request.framing.authority, &host, &port);
     if (!uvh_tls_session_is_misdirected(h1->conn.tls, host))
         return true;

@@ -137,8 +137,8 @@ static struct uvh_cached_response *look_up(struct uvh_h1_exchange *exchange)
 {
     struct uvh_worker *worker = exchange->base.worker;
     const struct uvh_conn *conn = &exchange->h1->conn;
-    bool usual = exchange->head.minor_version != 0 && uvh_output_is_empty(&conn->out) && conn->tls == NULL &&
-                 uvh_h1_head_keeps_alive(exchange);
+    bool usual = exchange->head.minor_version != 0 && uvh_output_is_empty(&conn->out) &&
+                 uvh_conn_sends_plain(conn) && uvh_h1_head_keeps_alive(exchange);
     if (!usual || worker->response_cache.most == 0)
         return NULL;
     uvh_worker_head_begin(worker); /* so that `date_expires` is that of this second */

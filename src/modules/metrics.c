@@ -85,6 +85,9 @@ static void tls(struct text *text, const uvhttp_stats_t *stats)
         (unsigned long long)stats->tls_failures);
     counter(text, "tls_queued_handshakes_total", "TLS handshakes that waited because of max_handshakes.",
             stats->tls_waited);
+    counter(text, "tls_early_requests_total", "Requests that came as early data.", stats->early_requests);
+    counter(text, "tls_offloaded_connections_total", "TLS connections that the kernel encrypts.",
+            stats->tls_offloaded);
     if (stats->tls_expires == 0)
         return;
     begin(text, "tls_certificate_expiry_seconds", "gauge",

@@ -447,6 +447,7 @@ static int prepare(struct job *job)
     shadow->peer_text = uvh_arena_copy(&shadow->arena, address, strlen(address));
     shadow->client = real->client;
     shadow->tls = real->tls; /* which outlives the job */
+    shadow->early = real->early;
     if (uvhttp_request_connection_id(&real->request) == 0)
         return UVHTTP_ENOMEM;
     job->connection = **real->protocol->connection_data(real);

@@ -208,3 +208,8 @@ const char *uvhttp_request_host(uvhttp_request_t *request)
         host = uvh_arena_copy(request->arena, own.base, own.length);
     return host == NULL ? "" : host;
 }
+
+bool uvhttp_request_is_early(const uvhttp_request_t *request)
+{
+    return uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request)->early;
+}

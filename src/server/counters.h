@@ -9,6 +9,7 @@
     X(total_connections)    \
     X(rejected_connections) \
     X(total_requests)       \
+    X(early_requests)       \
     X(responses_1xx)        \
     X(responses_2xx)        \
     X(responses_3xx)        \

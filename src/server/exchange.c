@@ -192,8 +192,29 @@ static bool run_middleware(struct uvh_exchange *exchange)
     return true;
 }
 
+/* What is sent again by somebody else must not be done again (RFC 8470 section 3). An upgraded connection
+ * would take what follows without asking. */
+static bool may_be_early(const struct uvh_exchange *exchange)
+{
+    uint8_t method = exchange->request.head->method;
+    bool safe = method == UVHTTP_METHOD_GET || method == UVHTTP_METHOD_HEAD ||
+                method == UVHTTP_METHOD_OPTIONS || method == UVHTTP_METHOD_TRACE;
+    return safe && !exchange->request.framing.upgrade;
+}
+
+static void answer_too_early(struct uvh_exchange *exchange)
+{
+    uvh_exchange_hold(exchange);
+    uvh_exchange_conclude(exchange, uvhttp_response_send_too_early(&exchange->response));
+    uvh_exchange_let_go(exchange);
+}
+
 bool uvh_exchange_admit(struct uvh_exchange *exchange)
 {
+    if (UVH_UNLIKELY(exchange->early) && !may_be_early(exchange)) {
+        answer_too_early(exchange);
+        return false;
+    }
     if (exchange->match.chain_length == 0)
         return true;
     uvh_exchange_hold(exchange);

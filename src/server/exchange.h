@@ -81,6 +81,7 @@ struct uvh_exchange {
     bool handled;                /* the middleware is through: it is the handler's */
     bool deciding;               /* a middleware has returned without an answer: it may proceed later */
     bool is_listed;              /* `link` is used */
+    bool early;                  /* its head was complete before the handshake was (RFC 8470) */
     bool finished;               /* nothing more will be sent: goes with the last holder */
     unsigned char lanes;         /* bits of enum uvh_lane in which it has had a job */
     struct uvh_match match;      /* last: it is large, and the router sets what counts */

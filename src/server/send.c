@@ -225,6 +225,11 @@ int uvhttp_response_send_status(uvhttp_response_t *response, int status)
     return uvhttp_response_send_text(response, status, line);
 }
 
+int uvhttp_response_send_too_early(uvhttp_response_t *response)
+{
+    return uvhttp_response_send_status(response, 425);
+}
+
 int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char *location)
 {
     if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308)

@@ -28,6 +28,7 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     stats->bytes_sent += uvh_counter_read(&worker->conns.bytes_sent);
     stats->tls_handshakes += uvh_counter_read(&worker->conns.tls_handshakes);
     stats->tls_resumed += uvh_counter_read(&worker->conns.tls_resumed);
+    stats->tls_offloaded += uvh_counter_read(&worker->conns.tls_offloaded);
     stats->tls_failures += uvh_counter_read(&worker->conns.tls_failures);
     stats->tls_waited += uvh_counter_read(&worker->conns.tls_waited);
     stats->memory += uvh_counter_read(&worker->conns.slab.memory) + uvh_counter_read(&worker->arenas.memory) +

@@ -285,17 +285,12 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
 }
 
 /* At most so many lines a second, since clients decide how many there are. */
-static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
+static void log_failure(struct uvh_conn *conn, const char *what, const char *reason)
 {
     struct uvh_worker *worker = worker_of(conn->shared);
     struct uvh_handshake_log *log = &worker->handshake_log;
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     uint64_t now = uv_now(worker->loop);
-    if (conn->outgoing) {
-        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "TLS handshake with %s (%s) failed: %s",
-                       conn->tls->server_name, uvh_conn_peer(conn, peer), reason);
-        return;
-    }
     if (!uvh_server_logs(worker->server, UVHTTP_LOG_INFO))
         return;
     if (now - log->begun >= 1000) {
@@ -305,8 +300,24 @@ static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
         *log = (struct uvh_handshake_log){.begun = now};
     }
     if (log->lines++ < HANDSHAKE_LINES)
-        uvh_server_log(worker->server, UVHTTP_LOG_INFO, "TLS handshake with %s failed: %s",
+        uvh_server_log(worker->server, UVHTTP_LOG_INFO, "TLS %s with %s failed: %s", what,
                        uvh_conn_peer(conn, peer), reason);
+}
+
+static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
+{
+    struct uvh_worker *worker = worker_of(conn->shared);
+    char peer[UVH_SOCKET_ADDRESS_TEXT];
+    if (conn->outgoing)
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "TLS handshake with %s (%s) failed: %s",
+                       conn->tls->server_name, uvh_conn_peer(conn, peer), reason);
+    else
+        log_failure(conn, "handshake", reason);
+}
+
+static void on_tls_failed(struct uvh_conn *conn, const char *reason)
+{
+    log_failure(conn, "connection", reason);
 }
 
 static const struct uvh_conn_callbacks conn_callbacks = {
@@ -317,6 +328,7 @@ static const struct uvh_conn_callbacks conn_callbacks = {
     .freed = on_conn_freed,
     .handshake_failed = on_handshake_failed,
     .work = uvh_handshake_jobs_start,
+    .tls_failed = on_tls_failed,
     .ended_by = on_conn_ended_by,
 };
 

@@ -14,6 +14,8 @@
 #include "tls/session.h"
 #include "tls/settings.h"
 
+enum { EARLY_DATA_PAUSE = 20 /* seconds without early data after a start, with keys of files */ };
+
 static struct uvh_tls_context *context_of(SSL *ssl)
 {
     return uvh_tls_session_of(ssl)->context;
@@ -82,6 +84,8 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
     const struct uvh_tls_host *host = uvh_tls_generation_host(generation, (const char *)name, length);
     uvh_tls_session_of(ssl)->host = host;
     demand_certificate(ssl, (uvhttp_tls_client_auth_t)host->client_auth);
+    if (host->client_auth != UVHTTP_TLS_CLIENT_AUTH_OFF)
+        SSL_set_max_early_data(ssl, 0); /* its tickets promise none */
     bool usual =
         host->count == generation->default_host.count &&
         memcmp(host->certificates, generation->default_host.certificates, sizeof(host->certificates)) == 0;
@@ -205,45 +209,114 @@ static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
     return !good ? -1 : newest ? 1 : 2;
 }
 
-/* A session that is resumed gets a new ticket (TLS 1.3), which would begin its lifetime anew: so a ticket holds the
- * time of the handshake in which the client was verified. */
+/* What a ticket holds of ours. */
+struct ticket_data {
+    int64_t begun; /* seconds since 1970 of the handshake in which the client was verified */
+    uint64_t id;   /* random, of this ticket alone */
+};
+
+static bool read_ticket_data(SSL_SESSION *session, struct ticket_data *ticket)
+{
+    void *data;
+    size_t size;
+    if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof(*ticket))
+        return false;
+    memcpy(ticket, data, sizeof(*ticket));
+    return true;
+}
+
+/* A session that is resumed gets a new ticket (TLS 1.3), which does not begin its lifetime anew. */
 static int on_new_ticket(SSL *ssl, void *arg)
 {
     SSL_SESSION *session = SSL_get_session(ssl);
-    int64_t now = uvh_clock_unix_ms() / 1000;
-    void *data;
-    size_t size;
+    struct ticket_data ticket;
     (void)arg;
-    if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) == 1 && size == sizeof(now))
-        return 1;
-    return SSL_SESSION_set1_ticket_appdata(session, &now, sizeof(now));
+    if (!read_ticket_data(session, &ticket))
+        ticket.begun = uvh_clock_unix_ms() / 1000;
+    return RAND_bytes((unsigned char *)&ticket.id, sizeof(ticket.id)) == 1 &&
+           SSL_SESSION_set1_ticket_appdata(session, &ticket, sizeof(ticket)) == 1;
 }
 
-static bool is_fresh(SSL_SESSION *session, int64_t lifetime)
+static bool is_fresh(SSL_SESSION *session, const struct ticket_data *ticket, int64_t lifetime, int64_t now)
 {
     const X509 *client = SSL_SESSION_get0_peer(session);
-    int64_t now = uvh_clock_unix_ms() / 1000, begun;
-    void *data;
-    size_t size;
-    if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof(begun))
-        return false;
-    memcpy(&begun, data, sizeof(begun));
-    if (now >= begun + lifetime || now < begun - lifetime)
+    if (now >= ticket->begun + lifetime || now < ticket->begun - lifetime)
         return false;
     return client == NULL || now <= uvh_tls_time(X509_get0_notAfter(client));
+}
+
+/* Clients of TLS 1.2 use a ticket again and again. */
+static bool is_one_time(SSL *ssl)
+{
+    return context_of(ssl)->generation->one_time_tickets && SSL_version(ssl) >= TLS1_3_VERSION;
+}
+
+/* Tickets that can be used once: the first use. A handshake asks twice for one ticket when the server
+ * wants another key share (RFC 8446 section 4.1.4). */
+static bool claim_ticket(SSL *ssl, const struct ticket_data *ticket, int64_t now)
+{
+    struct uvh_tls_session *session = uvh_tls_session_of(ssl);
+    if (!is_one_time(ssl))
+        return true;
+    if (session->has_ticket && session->ticket_id == ticket->id)
+        return true;
+    if (!uvh_tls_used_tickets_claim(session->context->used_tickets, ticket->id, ticket->begun, now))
+        return false;
+    session->has_ticket = true;
+    session->ticket_id = ticket->id;
+    return true;
 }
 
 static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t length,
                                    SSL_TICKET_STATUS status, void *arg)
 {
-    const struct uvh_tls_context *context = arg;
-    (void)ssl;
+    const struct uvh_tls_generation *generation = ((const struct uvh_tls_context *)arg)->generation;
+    int64_t now = uvh_clock_unix_ms() / 1000;
+    struct ticket_data ticket;
     (void)name;
     (void)length;
     bool good = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
-    if (!good || !is_fresh(session, context->generation->session_lifetime))
+    if (!good || !read_ticket_data(session, &ticket) ||
+        !is_fresh(session, &ticket, generation->session_lifetime, now) || !claim_ticket(ssl, &ticket, now))
         return SSL_TICKET_RETURN_IGNORE_RENEW;
-    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+    bool renew = status == SSL_TICKET_SUCCESS_RENEW || is_one_time(ssl);
+    return renew ? SSL_TICKET_RETURN_USE_RENEW : SSL_TICKET_RETURN_USE;
+}
+
+/* ---- early data ---- */
+
+/* Others who have the keys of tickets, and this process before it was started again, may have accepted the
+ * same early data. OpenSSL takes none that is more than ten seconds late. */
+static bool is_started_lately(const struct uvh_tls_context *context)
+{
+    return context->generation->ticket_files.count > 0 &&
+           uvh_clock_unix_ms() / 1000 < context->used_tickets->since + EARLY_DATA_PAUSE;
+}
+
+/* Only after a ticket that can be used once and promises no more than is allowed now, and not where a
+ * certificate of the client would have to be waited for. */
+static int on_early_data(SSL *ssl, void *arg)
+{
+    const struct uvh_tls_session *session = uvh_tls_session_of(ssl);
+    const struct uvh_tls_context *context = arg;
+    const SSL_SESSION *resumed = SSL_get0_session(ssl);
+    return session->has_ticket && session->host->client_auth == UVHTTP_TLS_CLIENT_AUTH_OFF &&
+           SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)resumed) == NULL &&
+           SSL_SESSION_get_max_early_data(resumed) <= context->generation->config->early_data &&
+           !is_started_lately(context);
+}
+
+static void set_early_data(struct uvh_tls_context *context)
+{
+    uint32_t most = (uint32_t)context->generation->config->early_data;
+    /* So much of what is not accepted is skipped: earlier tickets may have promised it. */
+    SSL_CTX_set_recv_max_early_data(context->ctx, UVH_TLS_EARLY_DATA_MAX);
+    if (most == 0)
+        return;
+    /* OpenSSL's protection is a cache of sessions, instead of tickets. */
+    SSL_CTX_set_options(context->ctx, SSL_OP_NO_ANTI_REPLAY);
+    SSL_CTX_set_max_early_data(context->ctx, most);
+    SSL_CTX_set_allow_early_data_cb(context->ctx, on_early_data, context);
 }
 
 /* ---- the key log ---- */
@@ -299,12 +372,14 @@ static void set_callbacks(struct uvh_tls_context *context)
         SSL_CTX_set_tlsext_ticket_key_evp_cb(context->ctx, on_ticket_key);
         SSL_CTX_set_session_ticket_cb(context->ctx, on_new_ticket, on_ticket, context);
     }
+    set_early_data(context);
     if (config->key_log_file != NULL)
         SSL_CTX_set_keylog_callback(context->ctx, on_key_log);
 }
 
 struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
-                                            struct uvh_tls_tickets *tickets)
+                                            struct uvh_tls_tickets *tickets,
+                                            struct uvh_tls_used_tickets *used_tickets)
 {
     const uvhttp_allocator_t *allocator = generation->hosts.allocator;
     struct uvh_tls_context *context = uvh_alloc_zero(allocator, sizeof(*context));
@@ -312,7 +387,8 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
         uvh_tls_generation_unref(generation);
         return NULL;
     }
-    *context = (struct uvh_tls_context){.generation = generation, .tickets = tickets, .refs = 1};
+    *context = (struct uvh_tls_context){
+        .generation = generation, .tickets = tickets, .used_tickets = used_tickets, .refs = 1};
     context->ctx = SSL_CTX_new(TLS_server_method());
     context->bio_method = uvh_tls_session_bio_method();
     /* All of it was tried when the generation was loaded, so only memory can be missing. */

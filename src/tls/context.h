@@ -9,19 +9,23 @@
 #include <openssl/ssl.h>
 
 #include "tls/generation.h"
+#include "tls/used_tickets.h"
 
 struct uvh_tls_context {
     SSL_CTX *ctx;
     struct uvh_tls_generation *generation;
     struct uvh_tls_tickets *tickets;
+    struct uvh_tls_used_tickets *used_tickets;
     BIO_METHOD *bio_method; /* of its sessions */
     size_t refs;
+    atomic_bool kernel_refuses; /* kernel TLS was tried, and the kernel does not have it */
 };
 
 /* With one reference; NULL when memory ran out. Takes over the caller's reference of the generation in
  * either case. */
 struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
-                                            struct uvh_tls_tickets *tickets);
+                                            struct uvh_tls_tickets *tickets,
+                                            struct uvh_tls_used_tickets *used_tickets);
 void uvh_tls_context_unref(struct uvh_tls_context *context);
 
 #endif

@@ -15,6 +15,7 @@
 #include "tls/config_copy.h"
 #include "tls/read_file.h"
 #include "tls/settings.h"
+#include "tls/used_tickets.h"
 #include "tls/watch.h"
 
 enum {
@@ -33,6 +34,18 @@ static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_messag
     if (config->session_lifetime > MOST_LIFETIME)
         return uvh_tls_refuse(message, "session_lifetime is %zu; allowed are 1 to %d seconds",
                               config->session_lifetime, MOST_LIFETIME);
+    if (config->one_time_tickets && config->no_tickets)
+        return uvh_tls_refuse(message, "one_time_tickets and no_tickets are both set");
+    if (config->early_data > UVH_TLS_EARLY_DATA_MAX)
+        return uvh_tls_refuse(message, "early_data is %zu; allowed are 0 to %d bytes", config->early_data,
+                              UVH_TLS_EARLY_DATA_MAX);
+    if (config->early_data > 0 && config->no_tickets)
+        return uvh_tls_refuse(message, "early_data is set, and no_tickets, too");
+    if (config->early_data > 0 && config->max_version == UVHTTP_TLS_1_2)
+        return uvh_tls_refuse(message, "early_data is set, and max_version is TLS 1.2");
+    if (config->max_used_tickets > UVH_TLS_USED_TICKETS_MAX)
+        return uvh_tls_refuse(message, "max_used_tickets is %zu; allowed are 1 to %d",
+                              config->max_used_tickets, UVH_TLS_USED_TICKETS_MAX);
     if (config->ticket_key_file_count > UVH_TLS_TICKET_KEYS_MAX)
         return uvh_tls_refuse(message, "ticket_key_files has %zu files; allowed are at most %d",
                               config->ticket_key_file_count, UVH_TLS_TICKET_KEYS_MAX);
@@ -253,6 +266,9 @@ static int load(struct uvh_tls_generation *generation, struct uvh_tls_message me
     size_t lifetime = config->session_lifetime;
     generation->files_state = uvh_tls_watch_state(config);
     generation->session_lifetime = lifetime == 0 ? DEFAULT_LIFETIME : (int64_t)lifetime;
+    generation->one_time_tickets = config->one_time_tickets || config->early_data > 0;
+    generation->max_used_tickets =
+        config->max_used_tickets == 0 ? UVH_TLS_USED_TICKETS_DEFAULT : config->max_used_tickets;
     int err = load_certificates(generation, message);
     if (err == 0)
         err = try_certificates(generation, message);

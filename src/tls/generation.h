@@ -13,6 +13,8 @@
 #include "tls/hosts.h"
 #include "tls/tickets.h"
 
+enum { UVH_TLS_EARLY_DATA_MAX = 1024 * 1024 }; /* bytes */
+
 struct uvh_tls_generation {
     atomic_size_t refs;
     uint64_t number; /* set when it is published */
@@ -26,9 +28,11 @@ struct uvh_tls_generation {
     unsigned char authorities_id[UVH_TLS_ID_SIZE]; /* differs when the authorities or lists do */
     struct uvh_tls_ticket_files ticket_files;
     int64_t session_lifetime; /* seconds */
-    int64_t expires;          /* of the first certificate that does, seconds since 1970 */
-    uint64_t files_state;     /* of the files before the load (watch.h) */
-    bool auth_differs;        /* some host demands another client_auth than the default one */
+    bool one_time_tickets;
+    size_t max_used_tickets; /* of one-time tickets */
+    int64_t expires;         /* of the first certificate that does, seconds since 1970 */
+    uint64_t files_state;    /* of the files before the load (watch.h) */
+    bool auth_differs;       /* some host demands another client_auth than the default one */
 };
 
 /* Loads and tries everything. The configuration is copied.

@@ -112,6 +112,17 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
     return -EPROTO;
 }
 
+const struct uvh_socket_tls_keys *uvh_tls_session_keys(struct uvh_tls_session *session)
+{
+    (void)session;
+    return NULL;
+}
+
+void uvh_tls_session_offload(struct uvh_tls_session *session, int result)
+{
+    (void)session, (void)result;
+}
+
 int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,
                           uint64_t now)
 {

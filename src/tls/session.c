@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 
 #include "base/alloc.h"
+#include "platform/socket_tls.h"
 #include "tls/client.h"
 #include "tls/context.h"
 #include "tls/info.h"
@@ -19,6 +20,9 @@ enum {
     SMALL_RECORDS = 16 * 1024, /* bytes of them */
     IDLE_MS = 1000,
     ALERTS_MOST = 4096, /* bytes; OpenSSL refuses each renegotiation with one, however many are asked for */
+    HANDSHAKE_HEAD = 4, /* bytes: type and length (RFC 8446 section 4) */
+    /* What OpenSSL 3 asks a BIO for with SSL_OP_ENABLE_KTLS: its bio.h has the number in a comment only. */
+    BIO_SET_KTLS = 72,
 };
 
 /* ---- BIOs ---- */
@@ -84,15 +88,89 @@ static bool put(struct uvh_tls_session *session, const void *data, size_t size)
 
 static int bio_write(BIO *bio, const char *data, int size)
 {
+    const struct uvh_tls_session *session = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
+    /* The kernel has used the nonces of these records: they must not leave. on_message has the alerts. */
+    if (session->offloaded)
+        return size;
     return size > 0 && put(BIO_get_data(bio), data, (size_t)size) ? size : -1;
+}
+
+/* ---- the kernel ---- */
+
+static void drop_keys(struct uvh_tls_session *session)
+{
+    if (session->keys != NULL)
+        OPENSSL_cleanse(session->keys, sizeof(*session->keys));
+    uvh_free(session->pool->allocator, session->keys);
+    session->keys = NULL;
+}
+
+static bool is_key_update(const unsigned char *message, size_t size)
+{
+    return size > HANDSHAKE_HEAD && message[0] == SSL3_MT_KEY_UPDATE &&
+           message[HANDSHAKE_HEAD] == SSL_KEY_UPDATE_REQUESTED;
+}
+
+/* Records and messages as OpenSSL sends and receives them, see SSL_set_msg_callback(3). */
+static void on_message(int sent, int version, int type, const void *data, size_t size, SSL *ssl, void *arg)
+{
+    static const unsigned char internal_error[] = {SSL3_AL_FATAL, SSL_AD_INTERNAL_ERROR};
+    struct uvh_tls_session *session = arg;
+    (void)version;
+    (void)ssl;
+    if (!session->offloaded) {
+        session->records += sent && type == SSL3_RT_HEADER;
+    } else if (sent && type == SSL3_RT_ALERT) {
+        put(session, data, size); /* without memory the connection ends without it */
+    } else if (!sent && type == SSL3_RT_HANDSHAKE && is_key_update(data, size) && session->why == NULL) {
+        session->why = "the client asks for a KeyUpdate, which kernel TLS cannot do";
+        session->rekeyed = true;
+        put(session, internal_error, sizeof(internal_error));
+    }
+}
+
+/* OpenSSL offers the keys in the middle of the handshake. It is told that they are not taken, so it
+ * finishes the handshake, tickets included, as without kernel TLS; the records are counted. */
+static void keep_keys(struct uvh_tls_session *session, const void *info)
+{
+    struct uvh_socket_tls_keys keys;
+    if (session->offloaded || session->context->kernel_refuses || !uvh_socket_tls_copy_keys(&keys, info))
+        return;
+    if (session->keys == NULL)
+        session->keys = uvh_alloc(session->pool->allocator, sizeof(keys));
+    if (session->keys != NULL) {
+        *session->keys = keys;
+        session->records = 0;
+        SSL_set_msg_callback(session->ssl, on_message);
+        SSL_set_msg_callback_arg(session->ssl, session);
+    }
+    OPENSSL_cleanse(&keys, sizeof(keys));
+}
+
+const struct uvh_socket_tls_keys *uvh_tls_session_keys(struct uvh_tls_session *session)
+{
+    if (session->keys != NULL)
+        uvh_socket_tls_skip_records(session->keys, session->records);
+    session->records = 0;
+    return session->keys;
+}
+
+void uvh_tls_session_offload(struct uvh_tls_session *session, int result)
+{
+    drop_keys(session);
+    session->offloaded = result == 0;
+    if (result == 0)
+        return;
+    SSL_set_msg_callback(session->ssl, NULL);
+    session->context->kernel_refuses |= result == -ENOSYS;
 }
 
 static long bio_control(BIO *bio, int command, long number, void *pointer)
 {
-    (void)bio;
-    (void)number;
-    (void)pointer;
+    bool sending = number != 0;
+    if (command == BIO_SET_KTLS && sending)
+        keep_keys(BIO_get_data(bio), pointer);
     return command == BIO_CTRL_FLUSH;
 }
 
@@ -134,6 +212,8 @@ struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context, str
     session->context = context;
     session->pool = pool;
     context->refs++;
+    if (context->generation->config->early_data > 0)
+        session->early = UVH_TLS_EARLY_POSSIBLE;
     bool good = open_ssl(session, context->ctx, context->bio_method);
     if (good)
         SSL_set_accept_state(session->ssl);
@@ -174,6 +254,7 @@ void uvh_tls_session_free(struct uvh_tls_session *session)
     SSL_free(session->ssl);
     ERR_clear_error();
     uvh_free(allocator, session->made);
+    drop_keys(session);
     if (session->kept != NULL)
         uvh_buffer_unref(session->kept);
     if (session->output != NULL)
@@ -218,11 +299,59 @@ static void drop_kept(struct uvh_tls_session *session)
     session->kept = NULL;
 }
 
-static int go_on(struct uvh_tls_session *session)
+/* ---- the handshake ---- */
+
+/* The facts are known: plaintext is read and written from now on. */
+static int note_facts(struct uvh_tls_session *session)
 {
-    if (has_failed(session))
-        return -EPROTO;
+    if (session->info == NULL)
+        session->info = uvh_tls_info_new(session->ssl, session->pool->allocator);
     ERR_clear_error();
+    if (session->info != NULL)
+        return 0;
+    session->why = "out of memory";
+    return -EPROTO;
+}
+
+/* Reads early data while there can be some.
+ * Returns the bytes; 0: there is no more of it, and the handshake goes on; or as a read. */
+static ssize_t read_early(struct uvh_tls_session *session, void *data, size_t size)
+{
+    size_t count = 0;
+    int result;
+    do
+        result = SSL_read_early_data(session->ssl, data, size, &count);
+    while (result == SSL_READ_EARLY_DATA_SUCCESS && count == 0);
+    if (result == SSL_READ_EARLY_DATA_SUCCESS)
+        return (ssize_t)count;
+    if (result == SSL_READ_EARLY_DATA_FINISH) {
+        bool open = session->early == UVH_TLS_EARLY_OPEN;
+        session->early = open ? UVH_TLS_EARLY_ENDED : UVH_TLS_EARLY_NONE;
+        return 0;
+    }
+    int err = outcome(session, 0);
+    return err == 0 ? -EAGAIN : err; /* close_received */
+}
+
+/* Goes on until early data is over. Returns 0; 1: there is some (`first`); or as a handshake. */
+static int take_early(struct uvh_tls_session *session)
+{
+    char waste[1024];
+    ssize_t count = 1;
+    session->has_first = false;
+    if (session->early == UVH_TLS_EARLY_POSSIBLE) {
+        count = read_early(session, &session->first, 1);
+        session->has_first = count == 1;
+        session->early = count == 1 ? UVH_TLS_EARLY_OPEN : session->early;
+        return (int)count;
+    }
+    while (session->early == UVH_TLS_EARLY_OPEN && count > 0)
+        count = read_early(session, waste, sizeof(waste));
+    return count > 0 ? 0 : (int)count;
+}
+
+static int finish_handshake(struct uvh_tls_session *session)
+{
     int result = SSL_do_handshake(session->ssl);
     if (result != 1) {
         int err = outcome(session, result);
@@ -232,11 +361,23 @@ static int go_on(struct uvh_tls_session *session)
         session->why = "the peer has no certificate for this host";
         return -EPROTO;
     }
-    session->info = uvh_tls_info_new(session->ssl, session->pool->allocator);
+    session->early = UVH_TLS_EARLY_NONE;
+    return note_facts(session);
+}
+
+static int go_on(struct uvh_tls_session *session)
+{
+    if (has_failed(session))
+        return -EPROTO;
     ERR_clear_error();
-    if (session->info != NULL)
-        return 0;
-    session->why = "out of memory";
+    int err = take_early(session);
+    if (err == 0)
+        err = finish_handshake(session);
+    else if (err == 1)
+        err = note_facts(session);
+    if (err != -EAGAIN || !session->close_received)
+        return err;
+    session->why = "the client has ended the connection in its handshake";
     return -EPROTO;
 }
 
@@ -266,6 +407,22 @@ int uvh_tls_session_worked(struct uvh_tls_session *session)
     return -EPROTO;
 }
 
+/* ---- reading ---- */
+
+/* Plaintext before the handshake is over; 0 when it is over now. */
+static ssize_t read_before_end(struct uvh_tls_session *session, char *data, size_t size)
+{
+    ssize_t count = 0;
+    if (session->has_first && size > 0) {
+        *data = session->first;
+        session->has_first = false;
+        return 1;
+    }
+    if (session->early == UVH_TLS_EARLY_OPEN)
+        count = read_early(session, data, size);
+    return count != 0 ? count : finish_handshake(session);
+}
+
 ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size)
 {
     size_t count;
@@ -274,6 +431,12 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
     if (session->close_received)
         return 0;
     ERR_clear_error();
+    if (uvh_tls_session_is_early(session)) {
+        ssize_t early = read_before_end(session, data, size);
+        drop_kept(session);
+        if (early != 0)
+            return early == -EAGAIN && session->close_received ? 0 : early;
+    }
     size_t before = uvh_tls_session_pending(session);
     int result = SSL_read_ex(session->ssl, data, size, &count);
     drop_kept(session);
@@ -281,7 +444,8 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
     int err = result == 1 ? 0 : outcome(session, result);
     if (session->why == NULL && session->alerts > ALERTS_MOST)
         session->why = "the client asks for renegotiation again and again";
-    if (result == 1)
+    /* What follows a request for new keys may be answered with new keys only (RFC 8446 section 4.6.3). */
+    if (result == 1 && !session->rekeyed)
         return (ssize_t)count;
     return has_failed(session) ? -EPROTO : err;
 }
@@ -297,7 +461,8 @@ static bool write_record(struct uvh_tls_session *session, const void *data, size
 {
     size_t written;
     ERR_clear_error();
-    int result = SSL_write_ex(session->ssl, data, size, &written);
+    int result = uvh_tls_session_is_early(session) ? SSL_write_early_data(session->ssl, data, size, &written)
+                                                   : SSL_write_ex(session->ssl, data, size, &written);
     if (result == 1)
         return true;
     if (outcome(session, result) == -EAGAIN) /* cannot be without renegotiation */
@@ -369,7 +534,7 @@ void uvh_tls_session_close(struct uvh_tls_session *session)
     if (session->close_sent)
         return;
     session->close_sent = true;
-    if (has_failed(session) || session->info == NULL)
+    if (has_failed(session) || session->info == NULL || uvh_tls_session_is_early(session))
         return;
     ERR_clear_error();
     SSL_shutdown(session->ssl);
@@ -380,7 +545,8 @@ void uvh_tls_session_close(struct uvh_tls_session *session)
 
 bool uvh_tls_session_has_input(const struct uvh_tls_session *session)
 {
-    return session->input.length > 0 || (session->info != NULL && SSL_pending(session->ssl) > 0);
+    return session->input.length > 0 || session->has_first ||
+           (session->info != NULL && SSL_pending(session->ssl) > 0);
 }
 
 void uvh_tls_session_consume(struct uvh_tls_session *session, size_t count)

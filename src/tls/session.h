@@ -1,6 +1,9 @@
 /* One end of a TLS connection, the server's or the client's, without a socket: ciphertext in, plaintext out, and
  * the reverse.
  *
+ * With `ktls` the kernel can take over the sending direction after a server's handshake. From then on
+ * the session only decrypts, and `output` holds alerts of two bytes each as plaintext.
+ *
  * Ciphertext comes from `input`, which the caller sets before a call and looks at after it; what OpenSSL
  * makes goes to the end of `output`, which the caller sends. OpenSSL never waits for space, so nothing has
  * to be tried again with the same bytes.
@@ -25,31 +28,49 @@ struct uvh_tls_context;
 struct uvh_tls_host;
 struct uvh_tls_info;
 struct uvhttp_tls_client;
+struct uvh_socket_tls_keys;
+
+/* Early data (RFC 8446 section 2.3), of a server's end that takes any. */
+enum uvh_tls_early {
+    UVH_TLS_EARLY_NONE = 0, /* there is none, or the handshake is over */
+    UVH_TLS_EARLY_POSSIBLE, /* the handshake has begun */
+    UVH_TLS_EARLY_OPEN,     /* plaintext has come: reads and writes work, the handshake goes on */
+    UVH_TLS_EARLY_ENDED,    /* the same, and what comes next is the end of the handshake */
+};
 
 struct uvh_tls_session {
     struct ssl_st *ssl;
     struct uvh_tls_context *context;  /* of the server's end; NULL: this is the client's */
     struct uvhttp_tls_client *client; /* of the client's end, with a reference */
     struct uvh_buffer_pool *pool;
-    struct uvh_tls_info *info; /* NULL before the handshake is over */
+    struct uvh_tls_info *info; /* NULL before plaintext is read and written */
     uvhttp_slice_t input;      /* ciphertext that is not used yet */
     struct uvh_buffer *kept;   /* holds `input` between events; NULL: nothing does */
     struct uvh_buffer *output; /* ciphertext to be sent: [sent, used) of it; NULL: none */
     size_t sent;
-    uint64_t burst;                  /* bytes of plaintext since the connection was idle */
-    uint64_t last;                   /* loop time of the last write */
-    size_t alerts;                   /* bytes that reads have put into `output` */
-    const char *why;                 /* it has failed: the reason, static */
-    const struct uvh_tls_host *host; /* whose certificates it has; NULL before the client's hello */
-    bool begun;                      /* bytes were received, or this is the client's end */
-    bool close_received;             /* close_notify: the peer has ended its side */
+    uint64_t burst;                   /* bytes of plaintext since the connection was idle */
+    uint64_t last;                    /* loop time of the last write */
+    size_t alerts;                    /* bytes that reads have put into `output` */
+    const char *why;                  /* it has failed: the reason, static */
+    const struct uvh_tls_host *host;  /* whose certificates it has; NULL before the client's hello */
+    struct uvh_socket_tls_keys *keys; /* of the sending direction, for the kernel; NULL: none */
+    uint64_t records;                 /* encrypted since OpenSSL gave `keys` */
+    uint64_t ticket_id;               /* of the one-time ticket that it has claimed */
+    char *made;                       /* ciphertext for `output` that a thread has made; NULL: none */
+    size_t made_size;                 /* bytes of it */
+    int result;                       /* of the step on a thread */
+    bool working;                     /* uvh_tls_session_work is called, or will be, on another thread */
+    bool has_slot;                    /* of conn/handshakes.h */
+    bool begun;                       /* bytes were received, or this is the client's end */
+    bool close_received;              /* close_notify: the peer has ended its side */
     bool close_sent;
-    bool has_slot;      /* of conn/handshakes.h */
-    bool working;       /* uvh_tls_session_work is called, or will be, on another thread */
-    int result;         /* ... what it has given ... */
-    char *made;         /* ... and the ciphertext for `output`; NULL: none */
-    size_t made_size;   /* bytes of it */
-    char server_name[]; /* of the client's end: what the certificate has to be for */
+    bool offloaded;      /* the kernel encrypts what is sent */
+    bool rekeyed;        /* it has failed because the peer asked for a KeyUpdate */
+    bool has_ticket;     /* `ticket_id` is set */
+    unsigned char early; /* enum uvh_tls_early */
+    bool has_first;      /* `first` is to be read */
+    char first;          /* byte of the early data */
+    char server_name[];  /* of the client's end: what the certificate has to be for */
 };
 
 /* The server's end. NULL when memory ran out. */
@@ -62,8 +83,8 @@ struct uvh_tls_session *uvh_tls_session_connect(struct uvhttp_tls_client *client
 
 void uvh_tls_session_free(struct uvh_tls_session *session);
 
-/* Goes on with the handshake.
- * Returns 0 when it is over, or
+/* Goes on with the handshake. Where early data has come before, what is left of it is discarded.
+ * Returns 0 when it is over, or when early data has come; or
  *   -EAGAIN: more ciphertext is needed,
  *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
 int uvh_tls_session_handshake(struct uvh_tls_session *session);
@@ -74,13 +95,28 @@ void uvh_tls_session_work(struct uvh_tls_session *session);
 /* On the loop: results as above. */
 int uvh_tls_session_worked(struct uvh_tls_session *session);
 
+/* The connection is open by early data, and its handshake is not over: anybody may have recorded and
+ * sent again what the client says. Reads go on with the handshake. */
+static inline bool uvh_tls_session_is_early(const struct uvh_tls_session *session)
+{
+    return session->early >= UVH_TLS_EARLY_OPEN;
+}
+
 /* Plaintext.
  * Returns the bytes, 0 after the peer has ended its side, or
  *   -EAGAIN: more ciphertext is needed,
  *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
 ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size);
 
-/* Encrypts the first `size` bytes of the areas. `now`: loop time in milliseconds, for the size of records.
+/* After the handshake: keys for the kernel, for the record after those in `output`. NULL: the session
+ * goes on encrypting. */
+const struct uvh_socket_tls_keys *uvh_tls_session_keys(struct uvh_tls_session *session);
+
+/* What came of giving the keys to the kernel: 0, or an error of uvh_socket_tls_start or -EAGAIN, after
+ * which the session goes on encrypting. */
+void uvh_tls_session_offload(struct uvh_tls_session *session, int result);
+
+/* Not when the kernel encrypts. Encrypts the first `size` bytes of the areas. `now`: loop time in milliseconds, for the size of records.
  * Returns 0, or
  *   -EPROTO: it has failed. */
 int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,

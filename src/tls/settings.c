@@ -79,6 +79,8 @@ int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config, stru
     if (err != 0)
         return err;
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    if (config->ktls)
+        SSL_CTX_set_options(ctx, SSL_OP_ENABLE_KTLS);
     /* 14 KB for an idle session instead of 47. */
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     set_sessions(ctx, config);

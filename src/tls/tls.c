@@ -4,6 +4,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "platform/clock.h"
 
 struct uvh_tls_generation *uvh_tls_current(struct uvhttp_tls *tls)
 {
@@ -30,12 +31,27 @@ void uvh_tls_publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next,
         uvh_tls_generation_unref(unused);
 }
 
+/* Loads a configuration; the register of used tickets has space for it then. */
+static int load(struct uvhttp_tls *tls, struct uvh_tls_generation **next, const uvhttp_tls_config_t *config,
+                struct uvh_tls_message message)
+{
+    int err = uvh_tls_generation_load(next, config, tls->allocator, message);
+    if (err != 0 || !(*next)->one_time_tickets)
+        return err;
+    if (uvh_tls_used_tickets_reserve(&tls->used_tickets, (*next)->max_used_tickets,
+                                     (*next)->session_lifetime))
+        return 0;
+    uvh_tls_generation_unref(*next);
+    return UVHTTP_ENOMEM;
+}
+
 static void release(struct uvhttp_tls *tls)
 {
     uvh_tls_watch_stop(&tls->watch);
     if (tls->current != NULL)
         uvh_tls_generation_unref(tls->current);
     uvh_tls_tickets_release(&tls->tickets);
+    uvh_tls_used_tickets_release(&tls->used_tickets);
     uvh_lock_destroy(&tls->lock);
     uvh_free(tls->allocator, tls);
 }
@@ -64,8 +80,9 @@ int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *
     atomic_init(&tls->refs, 1);
     uvh_lock_init(&tls->lock);
     uvh_tls_tickets_init(&tls->tickets);
+    uvh_tls_used_tickets_init(&tls->used_tickets, allocator, uvh_clock_unix_ms() / 1000);
     struct uvh_tls_generation *first;
-    int err = uvh_tls_generation_load(&first, config, allocator, told);
+    int err = load(tls, &first, config, told);
     if (err == 0) {
         uvh_tls_publish(tls, first, NULL);
         err = uvh_tls_watch_start(&tls->watch, tls, config);
@@ -89,7 +106,7 @@ int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, cha
     struct uvh_tls_generation *next;
     if (tls == NULL || config == NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_tls_generation_load(&next, config, tls->allocator, told);
+    int err = load(tls, &next, config, told);
     if (err == 0)
         uvh_tls_publish(tls, next, NULL);
     return err;
@@ -102,7 +119,7 @@ int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size)
     if (tls == NULL)
         return UVHTTP_EINVAL;
     struct uvh_tls_generation *current = uvh_tls_current(tls);
-    int err = uvh_tls_generation_load(&next, current->config, tls->allocator, told);
+    int err = load(tls, &next, current->config, told);
     if (err == 0)
         uvh_tls_publish(tls, next, current);
     uvh_tls_generation_unref(current);

@@ -10,6 +10,7 @@
 #include "platform/lock.h"
 #include "tls/generation.h"
 #include "tls/tickets.h"
+#include "tls/used_tickets.h"
 #include "tls/watch.h"
 
 struct uvhttp_tls {
@@ -19,6 +20,7 @@ struct uvhttp_tls {
     struct uvh_tls_generation *current;
     _Atomic uint64_t number;
     struct uvh_tls_tickets tickets;
+    struct uvh_tls_used_tickets used_tickets;
     struct uvh_tls_watch watch;
 };
 

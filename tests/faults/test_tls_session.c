@@ -262,6 +262,236 @@ static void forged_record_fails_for_good(void **state)
     tls_pair_close(&pair);
 }
 
+/* ---- early data ---- */
+
+enum { EARLY = 20000 }; /* bytes that tickets allow */
+
+static SSL_SESSION *ticket;
+
+static int keep_ticket(SSL *ssl, SSL_SESSION *session)
+{
+    (void)ssl;
+    SSL_SESSION_free(ticket);
+    ticket = session;
+    return 1;
+}
+
+/* From now on contexts are those of a configuration with so many bytes of early data. */
+static void allow_bytes(size_t size)
+{
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
+    const uvhttp_tls_config_t config = {
+        .certificates = &certificate, .certificate_count = 1, .early_data = size};
+    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL, 0), 0);
+}
+
+static void allow_early_data(void)
+{
+    allow_bytes(EARLY);
+}
+
+static void forbid_early_data(void)
+{
+    allow_bytes(0);
+    SSL_SESSION_free(ticket);
+    ticket = NULL;
+}
+
+/* A whole connection, whose ticket is kept. */
+static void get_ticket(void)
+{
+    char data[16];
+    tls_pair_client(&pair, TLS1_3_VERSION);
+    SSL_CTX_set_session_cache_mode(pair.client_context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(pair.client_context, keep_ticket);
+    pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
+    assert_non_null(pair.server);
+    assert_true(tls_pair_shake(&pair, 4096));
+    assert_int_equal(SSL_read(pair.client, data, sizeof(data)), -1);
+    SSL_shutdown(pair.client);
+    tls_pair_close(&pair);
+    assert_non_null(ticket);
+}
+
+/* The client's hello with that many bytes of early data. */
+static void send_early(size_t size)
+{
+    size_t written;
+    tls_pair_client(&pair, TLS1_3_VERSION);
+    SSL_SESSION *copy = SSL_SESSION_dup(ticket); /* a connection that is cut spoils it */
+    assert_int_equal(SSL_set_session(pair.client, copy), 1);
+    SSL_SESSION_free(copy);
+    for (size_t at = 0; at < size; at += written) {
+        size_t part = size - at < 3000 ? size - at : 3000;
+        assert_int_equal(SSL_write_early_data(pair.client, sent + at, part, &written), 1);
+    }
+}
+
+/* The handshake until early data has come, with `step` bytes of ciphertext at a time. */
+static int shake_early(size_t step)
+{
+    char bytes[65536];
+    int err = -EAGAIN;
+    while (err == -EAGAIN &&
+           (uvh_tls_session_has_input(pair.server) || tls_pair_take(&pair, bytes, step) > 0)) {
+        err = uvh_tls_session_handshake(pair.server);
+        assert_true(uvh_tls_session_keep_input(pair.server));
+    }
+    return err;
+}
+
+static void open_early(size_t size, size_t step)
+{
+    get_ticket();
+    send_early(size);
+    pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
+    assert_non_null(pair.server);
+    assert_int_equal(shake_early(step), 0);
+    assert_true(uvh_tls_session_is_early(pair.server));
+    assert_true(uvh_tls_session_has_input(pair.server));
+    assert_true(uvh_tls_session_is_resumed(pair.server));
+}
+
+/* The server's flight to the client, and the client's to the server. */
+static void finish_early(size_t step)
+{
+    char bytes[4096], data[64];
+    tls_pair_deliver(&pair);
+    assert_int_equal(SSL_do_handshake(pair.client), 1);
+    while (uvh_tls_session_is_early(pair.server)) {
+        assert_true(tls_pair_take(&pair, bytes, step < sizeof(bytes) ? step : sizeof(bytes)) > 0);
+        assert_int_equal(uvh_tls_session_read(pair.server, data, sizeof(data)), -EAGAIN);
+    }
+}
+
+static void early_data_comes_through_every_cut(void **state)
+{
+    (void)state;
+    static const size_t steps[] = {1, 5, 100, 1500, 20000, 65536}, spaces[] = {1, 100, 16384, MUCH};
+    allow_early_data();
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        memset(received, 0, sizeof(received));
+        open_early(EARLY, steps[i]);
+        assert_int_equal(read_all(steps[i], spaces[i % 4]), EARLY);
+        assert_memory_equal(received, sent, EARLY);
+        assert_true(uvh_tls_session_is_early(pair.server));
+        finish_early(steps[i]);
+        assert_int_equal(SSL_write(pair.client, sent, 1000), 1000);
+        assert_int_equal(read_all(steps[i], 100), 1000);
+        tls_pair_close(&pair);
+    }
+    forbid_early_data();
+}
+
+static void responses_are_sent_before_the_handshake_is_over(void **state)
+{
+    (void)state;
+    size_t written;
+    allow_early_data();
+    open_early(100, 65536);
+    assert_int_equal(read_all(65536, MUCH), 100);
+    write_at(50000, 1);
+    finish_early(4096);
+    write_at(50000, 2);
+    uvh_tls_session_close(pair.server);
+    tls_pair_deliver(&pair);
+    for (size_t total = 0; total < MUCH; total += written)
+        assert_int_equal(SSL_read_ex(pair.client, received, MUCH, &written), 1);
+    assert_int_equal(SSL_get_error(pair.client, SSL_read(pair.client, received, 1)), SSL_ERROR_ZERO_RETURN);
+    tls_pair_close(&pair);
+    forbid_early_data();
+}
+
+/* As a connection does that ends. */
+static void handshake_can_go_on_without_what_is_left(void **state)
+{
+    (void)state;
+    char bytes[65536];
+    allow_early_data();
+    open_early(5000, 200);
+    assert_int_equal(shake_early(200), -EAGAIN);
+    tls_pair_deliver(&pair);
+    assert_int_equal(SSL_do_handshake(pair.client), 1);
+    assert_true(tls_pair_take(&pair, bytes, sizeof(bytes)) > 0);
+    assert_int_equal(uvh_tls_session_handshake(pair.server), 0);
+    assert_false(uvh_tls_session_is_early(pair.server));
+    tls_pair_close(&pair);
+    forbid_early_data();
+}
+
+/* Reads until there is no more; what the last call said. */
+static ssize_t read_to_end(void)
+{
+    char bytes[65536];
+    ssize_t count;
+    do {
+        count = uvh_tls_session_read(pair.server, received, MUCH);
+        assert_true(uvh_tls_session_keep_input(pair.server));
+        if (count == -EAGAIN && tls_pair_take(&pair, bytes, sizeof(bytes)) > 0)
+            count = 1;
+    } while (count > 0);
+    return count;
+}
+
+static void more_early_data_than_allowed_fails(void **state)
+{
+    (void)state;
+    allow_early_data();
+    get_ticket();
+    assert_int_equal(SSL_SESSION_set_max_early_data(ticket, MUCH), 1); /* what the client believes */
+    send_early(2 * EARLY);
+    pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
+    assert_non_null(pair.server);
+    assert_int_equal(shake_early(1000), 0);
+    tls_pair_deliver(&pair);
+    assert_int_equal(read_to_end(), -EPROTO);
+    assert_true(uvh_tls_session_pending(pair.server) > 0); /* an alert */
+    assert_non_null(pair.server->why);
+    assert_int_equal(uvh_tls_session_handshake(pair.server), -EPROTO);
+    tls_pair_close(&pair);
+    forbid_early_data();
+}
+
+static void ticket_that_comes_again_gets_a_full_handshake(void **state)
+{
+    (void)state;
+    allow_early_data();
+    open_early(100, 65536);
+    tls_pair_close(&pair);
+    for (int i = 0; i < 2; i++) {
+        send_early(100);
+        pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
+        assert_non_null(pair.server);
+        assert_int_equal(shake_early(65536), -EAGAIN);
+        assert_true(tls_pair_shake(&pair, 4096));
+        assert_false(uvh_tls_session_is_early(pair.server) || uvh_tls_session_is_resumed(pair.server));
+        assert_int_equal(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_REJECTED);
+        assert_int_equal(read_to_end(), -EAGAIN); /* nothing of it */
+        tls_pair_close(&pair);
+    }
+    forbid_early_data();
+}
+
+static void ticket_that_promises_more_is_not_believed(void **state)
+{
+    (void)state;
+    static const size_t allowed[] = {1000, 0};
+    for (size_t i = 0; i < 2; i++) {
+        allow_early_data();
+        get_ticket();
+        allow_bytes(allowed[i]);
+        send_early(EARLY);
+        pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
+        assert_non_null(pair.server);
+        assert_int_equal(shake_early(65536), -EAGAIN);
+        assert_true(tls_pair_shake(&pair, 4096));
+        assert_true(uvh_tls_session_is_resumed(pair.server) && !uvh_tls_session_is_early(pair.server));
+        assert_int_equal(read_to_end(), -EAGAIN);
+        tls_pair_close(&pair);
+    }
+    forbid_early_data();
+}
+
 /* ---- memory that runs out ---- */
 
 /* A connection and a request with its response; whatever fails ends it. */
@@ -335,11 +565,62 @@ static void memory_runs_out_in_a_connection(void **state)
     tls_pair_close(&pair);
 }
 
+/* Early data, a response, and the end of the handshake; whatever fails ends it. */
+static void run_early(int version)
+{
+    char bytes[65536];
+    (void)version;
+    get_ticket();
+    send_early(5000);
+    armed = true;
+    pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
+    armed = false;
+    bool good = pair.server != NULL && tls_pair_take(&pair, bytes, sizeof(bytes)) > 0;
+    armed = true;
+    good = good && uvh_tls_session_handshake(pair.server) == 0 && uvh_tls_session_keep_input(pair.server);
+    size_t total = 0;
+    ssize_t count = 1;
+    while (good && uvh_tls_session_is_early(pair.server) && total < 5000 && count > 0) {
+        count = uvh_tls_session_read(pair.server, received, MUCH);
+        total += count > 0 ? (size_t)count : 0;
+    }
+    good = good && total == 5000 && uvh_tls_session_is_early(pair.server) &&
+           uvh_tls_session_write(pair.server, &(uvhttp_slice_t){sent, 5000}, 5000, 1) == 0;
+    armed = false;
+    assert_int_equal(ERR_peek_error(), 0);
+    if (good) {
+        tls_pair_deliver(&pair);
+        assert_int_equal(SSL_do_handshake(pair.client), 1);
+        assert_true(tls_pair_take(&pair, bytes, sizeof(bytes)) > 0);
+        armed = true;
+        good = uvh_tls_session_read(pair.server, received, MUCH) == -EAGAIN;
+        armed = false;
+    }
+    if (denied == 0)
+        assert_true(good && !uvh_tls_session_is_early(pair.server));
+    assert_int_equal(ERR_peek_error(), 0);
+    tls_pair_close(&pair);
+    ERR_clear_error(); /* the client's */
+}
+
+static void memory_runs_out_in_early_data(void **state)
+{
+    (void)state;
+    allow_early_data();
+    countdown = 0;
+    run_early(0); /* what OpenSSL makes once */
+    for (int on = 0; on < 2; on++)
+        assert_true(fail_each(run_early, 0, on) > 50);
+    open_early(100, 65536); /* nothing is broken for good */
+    tls_pair_close(&pair);
+    forbid_early_data();
+}
+
 static void run_load(int version)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
     const uvhttp_tls_config_t config = {
-        .certificates = &certificate, .certificate_count = 1, .allocator = &allocator};
+        .certificates = &certificate, .certificate_count = 1, .early_data = EARLY, .allocator = &allocator};
     (void)version;
     uvhttp_tls_t *made;
     char message[256];
@@ -389,6 +670,13 @@ int main(void)
         cmocka_unit_test(close_notify_is_the_end),
         cmocka_unit_test(forged_record_fails_for_good),
         cmocka_unit_test(replace_that_fails_changes_nothing),
+        cmocka_unit_test(early_data_comes_through_every_cut),
+        cmocka_unit_test(responses_are_sent_before_the_handshake_is_over),
+        cmocka_unit_test(handshake_can_go_on_without_what_is_left),
+        cmocka_unit_test(more_early_data_than_allowed_fails),
+        cmocka_unit_test(ticket_that_comes_again_gets_a_full_handshake),
+        cmocka_unit_test(ticket_that_promises_more_is_not_believed),
+        cmocka_unit_test(memory_runs_out_in_early_data),
         cmocka_unit_test(memory_runs_out_in_a_connection),
         cmocka_unit_test(memory_runs_out_in_a_load),
     };

@@ -126,11 +126,15 @@ static void tls_is_read_as_it_stands(void **state)
         "  groups: h\n"
         "  tickets: false\n"
         "  session_lifetime: 1h\n"
+        "  one_time_tickets: true\n"
+        "  max_used_tickets: 12\n"
+        "  early_data: 16K\n"
         "  ticket_keys: [i, j]\n"
         "  client_auth: required\n"
         "  client_ca: k\n"
         "  client_crl: l\n"
         "  key_log: m\n"
+        "  ktls: on\n"
         "  watch: off\n"
         "  redirect_http: 80\n"
         "  hsts: 1d\n"
@@ -157,12 +161,16 @@ static void tls_is_read_as_it_stands(void **state)
     assert_string_equal(config->groups, "h");
     assert_true(config->no_tickets);
     assert_int_equal(config->session_lifetime, 3600);
+    assert_true(config->one_time_tickets);
+    assert_int_equal(config->max_used_tickets, 12);
+    assert_int_equal(config->early_data, 16384);
     assert_int_equal(config->ticket_key_file_count, 2);
     assert_string_equal(config->ticket_key_files[1], "/srv/j");
     assert_int_equal(config->client_auth, UVHTTP_TLS_CLIENT_AUTH_REQUIRED);
     assert_string_equal(config->client_ca_file, "/srv/k");
     assert_string_equal(config->client_crl_file, "/srv/l");
     assert_string_equal(config->key_log_file, "/srv/m");
+    assert_true(config->ktls);
     assert_false(config->watch);
     assert_int_equal(tls->redirect_http, 80);
     assert_int_equal(tls->hsts, 86400);

@@ -1676,10 +1676,13 @@ static void test_tls(void **)
     const uvhttp::TlsCertificate pairs[] = {
         {.certificate = TLS_CERTIFICATE, .key = TLS_KEY}
     };
-    uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN});
+    uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
     Stage stage;
     stage.server->get("/", [](Request req, Response res) {
         return res.sendText(200, req.tls() == nullptr ? "plain" : req.tls()->version);
+    });
+    stage.server->get("/early", [](Request req, Response res) {
+        return req.isEarly() ? res.sendStatus(500) : res.sendTooEarly();
     });
     stage.server->group("/private").use(uvhttp::requireClientCertificate()).get("/", [](Response res) {
         return res.sendText(200, "x");
@@ -1687,6 +1690,7 @@ static void test_tls(void **)
     stage.listen();
     assert_answer(stage.ask("/"), 200, "plain");
     assert_int_equal(stage.ask("/private/").status, 403);
+    assert_answer(stage.ask("/early"), 425, "425 Too Early\n");
     uvhttp::Server server;
     if (!UVHTTP_TESTS_HTTPS) {
         assert_true(tls.error() == UVHTTP_ENOTSUP);
@@ -1702,6 +1706,11 @@ static void test_tls(void **)
                 UVHTTP_ECONFIG);
     assert_true(holds(message, "ciphers is \"none\""));
     assert_true(!tls.replace({.certificates = pairs}) && !tls.reload());
+    assert_true(!tls.replace({.certificates = pairs, .oneTimeTickets = true, .earlyData = 1048576}));
+    assert_true(tls.replace({.certificates = pairs, .earlyData = 1048577}) == UVHTTP_ECONFIG);
+    assert_true(tls.replace({.certificates = pairs, .maxUsedTickets = 16777217}) == UVHTTP_ECONFIG);
+    assert_true(tls.replace({.certificates = pairs, .noTickets = true, .oneTimeTickets = true}) ==
+                UVHTTP_ECONFIG);
     const uvhttp::Tls broken({});
     uvhttp::Server other, third;
     other.listenTls("127.0.0.1", 0, broken);

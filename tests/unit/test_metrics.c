@@ -55,8 +55,10 @@ static void every_field_has_its_line(void **state)
         .memory = 117,
         .tls_handshakes = 140,
         .tls_resumed = 13,
+        .tls_offloaded = 15,
         .tls_failures = 14,
         .tls_waited = 15,
+        .early_requests = 141,
         .tls_expires = 1800000000,
         .latency = {.count = 113,
                     .sum_us = 1234567,
@@ -80,6 +82,8 @@ static void every_field_has_its_line(void **state)
         "uvhttp_tls_handshakes_total{result=\"resumed\"} 13",
         "uvhttp_tls_handshakes_total{result=\"failed\"} 14",
         "uvhttp_tls_queued_handshakes_total 15",
+        "uvhttp_tls_early_requests_total 141",
+        "uvhttp_tls_offloaded_connections_total 15",
         "uvhttp_tls_certificate_expiry_seconds 1800000000",
         "uvhttp_requests_total 103",
         "uvhttp_responses_total{class=\"1xx\"} 104",
@@ -161,7 +165,7 @@ static void every_metric_says_what_it_is(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 23);
+    assert_int_equal(metrics, 24);
 }
 
 static void what_does_not_fit_is_cut_and_measured(void **state)

@@ -203,6 +203,8 @@ def test_refusals_name_what_is_wrong(tmp_path):
         (f"--cert={good}", "--client-auth=9"): "client_auth is 9; allowed are 0 to 2",
         (f"--cert={good}", "--client-auth=2", f"--ca={empty}"): f"client_ca_file '{empty}' holds no certificate in PEM form",
         (f"--cert={good}", f"--crl={empty}"): "client_crl_file is set, and client_ca_file is not",
+        (f"--cert={good}", "--one-time-tickets", "--no-tickets"): "one_time_tickets and no_tickets are both set",
+        (f"--cert={good}", "--max-used-tickets=16777217"): "max_used_tickets is 16777217; allowed are 1 to 16777216",
         (f"--cert={good}", "--lifetime=604801"): "session_lifetime is 604801; allowed are 1 to 604800 seconds",
         (f"--cert={good}", f"--ticket-key={empty}"): f"ticket_key_files '{empty}' has 0 bytes; it has to have 80",
         (f"--cert={good}", f"--ocsp={empty}"): f"ocsp_file '{empty}' holds no successful OCSP response in DER form",
@@ -354,6 +356,73 @@ def test_ticket_keys_of_files_are_shared(start, tmp_path, version):
     context, session = session_of(first, only=version)
     assert second.info(context=context, session=session)["resumed"]
     assert not start(f"--ticket-key={tmp_path}/new").info(context=context, session=session)["resumed"]
+
+
+def is_resumed(server, context, session):
+    return server.info(context=context, session=session)["resumed"]
+
+
+def test_one_time_ticket_resumes_once_on_any_worker(start):
+    server = start("--workers=2", "--one-time-tickets")
+    context, session = session_of(server, only="1.3")
+    assert [is_resumed(server, context, session) for _ in range(8)] == [True] + 7 * [False]
+    stats = server.stats()
+    assert (stats["handshakes"], stats["resumed"], stats["failures"]) == (9, 1, 0)
+
+
+def test_one_time_ticket_is_followed_by_a_new_one(start):
+    server = start("--one-time-tickets")
+    context, session = session_of(server, only="1.3")
+    for _ in range(5):
+        with server.connect(context=context, session=session) as connection:
+            assert json.loads(connection.ask("GET", "/info").body)["resumed"]
+            session = connection.socket.tls.session
+
+
+def test_one_time_ticket_stays_used_after_loads(start):
+    server = start("--one-time-tickets", cert=tls.usual())
+    context, session = session_of(server, only="1.3")
+    assert is_resumed(server, context, session)
+    assert server.ask("/reload", plain=True).body == b"ok"
+    assert not is_resumed(server, context, session)
+    assert server.ask(f"/reload?cert={tls.usual()}", plain=True).body == b"ok"
+    assert not is_resumed(server, context, session)
+    context, session = session_of(server, only="1.3")
+    assert server.ask("/reload", plain=True).body == b"ok"
+    assert is_resumed(server, context, session)
+
+
+def test_full_register_of_used_tickets_means_full_handshakes(start):
+    server = start("--one-time-tickets", "--max-used-tickets=2", "--lifetime=3")
+    sessions = [session_of(server, only="1.3") for _ in range(3)]
+    assert [is_resumed(server, *one) for one in sessions] == [True, True, False]
+    assert not is_resumed(server, *sessions[0])
+
+    def resumes():
+        return is_resumed(server, *session_of(server, only="1.3"))
+
+    eventually(resumes, "space in the register")
+
+
+def test_tickets_of_tls_1_2_are_used_again(start):
+    server = start("--one-time-tickets")
+    context, session = session_of(server, only="1.2")
+    assert [is_resumed(server, context, session) for _ in range(3)] == 3 * [True]
+
+
+def test_one_time_ticket_survives_a_request_for_another_key_share(start):
+    """The client offers its ticket in both of its hellos."""
+    server = start("--one-time-tickets", "--groups=secp384r1")
+    context, session = session_of(server, only="1.3")
+    assert [is_resumed(server, context, session) for _ in range(2)] == [True, False]
+
+
+def test_machines_that_share_keys_accept_a_one_time_ticket_once_each(start, tmp_path):
+    (tmp_path / "key").write_bytes(os.urandom(80))
+    servers = [start(f"--ticket-key={tmp_path}/key", "--one-time-tickets") for _ in range(2)]
+    context, session = session_of(servers[0], only="1.3")
+    for server in servers:
+        assert [is_resumed(server, context, session) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])

@@ -273,6 +273,7 @@ def test_an_expired_certificate_is_told_in_the_log(start):
     (["--tls-self-signed", "--tls-key", "{a}"], 2, "--tls-key: there are 1 keys and 0 certificates"),
     (["--tls-cert", "{a}", "--tls-key", "{a}", "--tls-key", "{a}"], 2, "--tls-key: there are 2 keys and 1 certificates"),
     (["--tls-profile", "modern"], 2, "--tls-profile: there is no TLS without --tls-cert or --tls-self-signed"),
+    (["--tls-ktls"], 2, "--tls-ktls: there is no TLS without --tls-cert or --tls-self-signed"),
     (["--redirect-http", "80"], 2, "--redirect-http: there is no TLS without --tls-cert or --tls-self-signed"),
     (["--hsts", "1d"], 2, "--hsts: there is no TLS without --tls-cert or --tls-self-signed"),
     (["--tls-client-ca", "{a}"], 2, "--tls-client-ca: there is no TLS without"),
@@ -604,11 +605,15 @@ tls:
   groups: prime256v1
   tickets: true
   session_lifetime: 10min
+  one_time_tickets: true
+  max_used_tickets: 1000
+  early_data: 4K
   ticket_keys: [tickets]
   client_auth: optional
   client_ca: {ca}
   client_crl: {revocation_list(ca)}
   key_log: keys
+  ktls: yes
   watch: no
   redirect_http: 0
   hsts: off
@@ -643,19 +648,20 @@ tls:
                          {"certificate": f"{tmp_path}/b.certificate", "key": f"{tmp_path}/b.key", "client_auth": "required"}],
         "profile": "intermediate", "min_version": "1.2", "max_version": "1.3", "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256",
         "cipher_suites": "TLS_AES_128_GCM_SHA256", "groups": "prime256v1", "tickets": True, "session_lifetime": 600,
+        "one_time_tickets": True, "max_used_tickets": 1000, "early_data": 4096,
         "ticket_keys": [f"{tmp_path}/tickets"], "client_auth": "optional", "client_ca": str(ca), "client_crl": str(ca.with_name("crl.pem")),
-        "key_log": f"{tmp_path}/keys", "watch": False, "redirect_http": 0}
+        "key_log": f"{tmp_path}/keys", "ktls": True, "watch": False, "redirect_http": 0}
 
 
 def test_the_options_as_a_configuration(site, start, write, pair):
     certificate, key = pair("a")
     ca = tls.authority()
     flags = ["--tls-cert", certificate, "--tls-key", key, "--tls-profile", "modern", "--tls-client-auth", "optional", "--tls-client-ca", ca,
-             "--tls-key-log", "keys", "--no-tls-watch", "--redirect-http", "0", "--hsts", "1d"]
+             "--tls-key-log", "keys", "--tls-ktls", "--tls-one-time-tickets", "--tls-early-data", "8K", "--no-tls-watch", "--redirect-http", "0", "--hsts", "1d"]
     printed = run("uvhttp", "serve", "--print-config", "-l", "127.0.0.1:0", site, *flags, cwd=site).stdout
     assert yaml.safe_load(printed)["tls"] == {
-        "certificates": [{"certificate": str(certificate), "key": str(key)}], "profile": "modern", "tickets": True,
-        "client_auth": "optional", "client_ca": str(ca), "key_log": f"{site}/keys", "watch": False, "redirect_http": 0, "hsts": 86400}
+        "certificates": [{"certificate": str(certificate), "key": str(key)}], "profile": "modern", "tickets": True, "one_time_tickets": True, "early_data": 8192,
+        "client_auth": "optional", "client_ca": str(ca), "key_log": f"{site}/keys", "ktls": True, "watch": False, "redirect_http": 0, "hsts": 86400}
     program = start("run", write(printed))
     response = ask(program.port, ca=certificate)
     assert (response.body, response.get("Strict-Transport-Security")) == (b"the index\n", "max-age=86400")
@@ -720,6 +726,7 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", min_version: 1.3, max_version: 1.2}", "1:58: tls: min_version is TLS 1.3, and max_version is TLS 1.2"),
     ("tls: {" + CERTIFICATE + ", ciphers: none}", "1:54: tls: ciphers is \"none\": OpenSSL knows none of them"),
     ("tls: {" + CERTIFICATE + ", groups: none}", "1:53: tls: groups is \"none\""),
+    ("tls: {" + CERTIFICATE + ", ktls: 2}", "1:51: ktls is '2'; allowed are true and false"),
     ("tls: {" + CERTIFICATE + ", tickets: 2}", "1:54: tickets is '2'; allowed are true and false"),
     ("tls: {" + CERTIFICATE + ", session_lifetime: 8d}", "1:63: session_lifetime: '8d' is out of range; allowed are 1 to 604800 seconds"),
     ("tls: {" + CERTIFICATE + ", session_lifetime: x}", "1:63: session_lifetime: 'x' is not a time (such as 90, 90s or 2min)"),
@@ -894,7 +901,7 @@ def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
         for command in pages.indented(page.parent / "https.md"):
             name = command.split()[0]
             if name not in done:
-                assert command.startswith("sudo setcap "), command
+                assert command.startswith(("sudo setcap ", "sudo modprobe tls")), command
                 continue
             done[name] += 1
             if command.startswith("uvhttp serve ") or " && uvhttp run " in command:

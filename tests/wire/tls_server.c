@@ -1,7 +1,8 @@
 /* tls_server: what tests/wire/test_tls.py talks to. It listens in plain text and with TLS, on ports that it prints:
  * "listening on 127.0.0.1:PLAIN and 127.0.0.1:TLS". Flags: --cert=FILE begins a certificate, to which --key=FILE,
  * --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2,
- * --profile=0..1, --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --lifetime=SECONDS,
+ * --profile=0..1, --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --ktls, --lifetime=SECONDS,
+ * --one-time-tickets, --max-used-tickets=N, --early-data=BYTES,
  * --ticket-key=FILE (repeated), --key-log=FILE, --watch, --workers=N, --handshake-timeout=SECONDS,
  * --write-timeout=SECONDS, --keep-alive-timeout=SECONDS, --max-connections=N,
  * --handshake-threads=N, --max-handshakes=N.
@@ -77,6 +78,31 @@ static int names(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, uvhttp_request_tls(req)->client_names);
 }
 
+/* What a request has done: how often it was executed, and whether it was early. */
+static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static atomic_long counts;
+    char text[64];
+    (void)arg;
+    (void)snprintf(text, sizeof text, "%ld %s", atomic_fetch_add(&counts, 1) + 1,
+                   uvhttp_request_is_early(req) ? "early" : "late");
+    return uvhttp_response_send_text(res, 200, text);
+}
+
+/* A GET that is too dear for early data. */
+static int dear(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    return uvhttp_request_is_early(req) ? uvhttp_response_send_too_early(res) : count(req, res, arg);
+}
+
+static int upgrade(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const uvhttp_stream_events_t events = {.data = NULL};
+    uvhttp_stream_t *stream;
+    (void)req, (void)arg;
+    return uvhttp_response_upgrade(res, "test", &events, NULL, &stream);
+}
+
 static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
@@ -97,11 +123,13 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     (void)uvhttp_server_read_stats(uvhttp_request_server(req), &now);
     (void)snprintf(text, sizeof text,
-                   "{\"handshakes\":%llu,\"resumed\":%llu,\"failures\":%llu,\"expires\":%lld,\"active\":%zu,"
-                   "\"timeouts\":%llu,\"own_expires\":%lld,\"waited\":%llu}",
+                   "{\"handshakes\":%llu,\"resumed\":%llu,\"offloaded\":%llu,\"failures\":%llu,\"expires\":%"
+                   "lld,\"active\":%zu,"
+                   "\"timeouts\":%llu,\"own_expires\":%lld,\"early\":%llu,\"waited\":%llu}",
                    (unsigned long long)now.tls_handshakes, (unsigned long long)now.tls_resumed,
-                   (unsigned long long)now.tls_failures, (long long)now.tls_expires, now.active_connections,
-                   (unsigned long long)now.timeouts, (long long)uvhttp_tls_expires(tls),
+                   (unsigned long long)now.tls_offloaded, (unsigned long long)now.tls_failures,
+                   (long long)now.tls_expires, now.active_connections, (unsigned long long)now.timeouts,
+                   (long long)uvhttp_tls_expires(tls), (unsigned long long)now.early_requests,
                    (unsigned long long)now.tls_waited);
     return uvhttp_response_send_json(res, 200, text);
 }
@@ -149,6 +177,14 @@ static int add_routes(uvhttp_server_t *server, char *bytes)
         err = add_blocking(server, "/blocking", info);
     if (err == 0)
         err = add_blocking(server, "/reload", reload);
+    if (err == 0)
+        err = uvhttp_server_route(server, NULL, "/count", count, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, NULL, "/dear", dear, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/upgrade", upgrade, NULL);
+    if (err == 0)
+        err = add_blocking(server, "/blocking-count", count);
     uvhttp_router_t *group = NULL;
     if (err == 0)
         err = uvhttp_router_group(uvhttp_server_router(server), "/private", &group);
@@ -231,6 +267,14 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
         config.groups = value;
     else if (is(flag, "--no-tickets", &value))
         config.no_tickets = true;
+    else if (is(flag, "--one-time-tickets", &value))
+        config.one_time_tickets = true;
+    else if (is(flag, "--early-data=", &value))
+        config.early_data = (size_t)number_of(value);
+    else if (is(flag, "--max-used-tickets=", &value))
+        config.max_used_tickets = (size_t)number_of(value);
+    else if (is(flag, "--ktls", &value))
+        config.ktls = true;
     else if (is(flag, "--lifetime=", &value))
         config.session_lifetime = (size_t)number_of(value);
     else if (is(flag, "--ticket-key=", &value))
@@ -314,6 +358,7 @@ int main(int argc, char **argv)
     int plain;
     if (limits == NULL || bytes == NULL)
         return EXIT_NOT_STARTED;
+    config.ktls = getenv("UVHTTP_TEST_KTLS") != NULL; /* runs all of the tests with kernel TLS */
     limits->allocator = config.allocator = &allocator;
     limits->log = config.log = log_line;
     for (int i = 1; i < argc; i++) {

@@ -335,6 +335,7 @@ static int listen_tls(int port)
                                                     .certificate_count = 1,
                                                     .min_version = app.version,
                                                     .max_version = app.version,
+                                                    .ktls = getenv("UVHTTP_TEST_KTLS") != NULL,
                                                     .allocator = &counting_allocator},
                              message, sizeof message);
     if (err != 0) {

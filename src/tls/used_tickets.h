@@ -1,0 +1,50 @@
+/* A register of tickets that were used, for tickets that are accepted once (RFC 8446 section 8.1).
+ *
+ * Always true: no ticket is claimed twice, whatever happens to the clock, and memory does not grow
+ * with use: a full register accepts no further ticket until old ones have expired. Shared by all
+ * workers and generations of a uvhttp_tls_t. Any thread. Called by tls.c and context.c. */
+#ifndef UVH_TLS_USED_TICKETS_H
+#define UVH_TLS_USED_TICKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uvhttp/types.h>
+
+#include "platform/lock.h"
+
+enum {
+    UVH_TLS_USED_TICKETS_DEFAULT = 131072,
+    UVH_TLS_USED_TICKETS_MAX = 16777216,
+};
+
+struct uvh_tls_used_ticket;
+
+struct uvh_tls_used_tickets {
+    struct uvh_lock lock;
+    const uvhttp_allocator_t *allocator;
+    struct uvh_tls_used_ticket *ring; /* by time of use; NULL: nothing was reserved yet */
+    uint32_t *buckets;                /* of slots in `ring`, by id */
+    size_t capacity;                  /* of `ring` and `buckets`, a power of two */
+    size_t limit;                     /* tickets at most, not above `capacity` */
+    size_t first, count;              /* the oldest one of `ring`, and how many */
+    int64_t lifetime;                 /* seconds; the longest of all generations */
+    int64_t forgotten;                /* the newest session of which a ticket was dropped */
+    int64_t since;                    /* seconds since 1970: what was used before is not known */
+};
+
+void uvh_tls_used_tickets_init(struct uvh_tls_used_tickets *used, const uvhttp_allocator_t *allocator,
+                               int64_t now);
+void uvh_tls_used_tickets_release(struct uvh_tls_used_tickets *used);
+
+/* Makes space for `limit` tickets (1 to UVH_TLS_USED_TICKETS_MAX), of sessions that last `lifetime`
+ * seconds. What is registered stays. False when memory ran out, with nothing changed. */
+bool uvh_tls_used_tickets_reserve(struct uvh_tls_used_tickets *used, size_t limit, int64_t lifetime);
+
+/* A ticket is used at `now`: `id` is random, `begun` is when its session began; both times in seconds
+ * since 1970. True: it is the first time. False: it was used before, or it is not known that it was
+ * not (the register is full, or has forgotten tickets as old as this one). */
+bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, int64_t begun, int64_t now);
+
+#endif

@@ -1,0 +1,422 @@
+"""Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): what is served before the handshake is over, what is not, and
+that nobody who sends recorded bytes again has anything done twice. The client is `openssl s_client`."""
+
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+import raw
+import tls
+from test_tls import Server, refused
+from wire_server import SAFETY_TIMEOUT, eventually
+
+EARLY = "--early-data=16384"
+
+
+@pytest.fixture
+def start():
+    running = []
+
+    def starter(*flags, **how):
+        running.append(Server(*flags, **how))
+        return running[-1]
+
+    yield starter
+    for server in running:
+        server.stop()
+
+
+def get(target="/count", *fields, method="GET", close=True, **how):
+    return raw.request(method, target, *fields, *(["Connection: close"] if close else []), **how)
+
+
+def command(port, *more, name="localhost"):
+    return ["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-servername", name, *map(str, more)]
+
+
+def talk(port, *more, data=b"", name="localhost"):
+    """What the server says to a client that sends `data` after its handshake, until the server ends."""
+    run = subprocess.run(command(port, *more, name=name), input=data, capture_output=True, timeout=3 * SAFETY_TIMEOUT)
+    return run.stdout
+
+
+def session_of(server, path, name="localhost", *more):
+    """A file with a session; as many as are needed, each has a ticket of its own."""
+    talk(server.port, "-sess_out", path, *more, data=get("/hello", host=name), name=name)
+    assert path.exists(), "no ticket came"
+    return path
+
+
+@pytest.fixture
+def session(tmp_path):
+    return lambda server, name="localhost", *more: session_of(server, tmp_path / os.urandom(4).hex(), name, *more)
+
+
+def allows_early(session):
+    text = subprocess.run(["openssl", "sess_id", "-in", session, "-noout", "-text"], capture_output=True, check=True).stdout
+    found = re.search(rb"Max Early Data: (\d+)", text)
+    return found is not None and int(found[1]) > 0
+
+
+def pump(source, sink):
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+def gather(accepted, size):
+    """The first flight of a client with so many bytes of early data."""
+    flight = accepted.recv(65536)
+    while early_bytes(flight) < size:
+        more = accepted.recv(65536)
+        assert more, "the client has sent no early data"
+        flight += more
+    return flight
+
+
+def early_stream(server, session, data, rest=b"", *more, name="localhost"):
+    """What a client gets whose early data is `data`, and who sends `rest` later. Its hello comes to the server together
+    with the early data, which a handshake that is over already would make late."""
+    file = session.with_suffix(".early")
+    file.write_bytes(data)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(SAFETY_TIMEOUT)
+        client = subprocess.Popen(command(listening.getsockname()[1], "-sess_in", session, "-early_data", file, *more, name=name),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with listening.accept()[0] as accepted, socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(gather(accepted, len(data) if allows_early(session) else 0))
+            threads = [threading.Thread(target=pump, args=pair) for pair in [(accepted, connection), (connection, accepted)]]
+            for thread in threads:
+                thread.start()
+            stream = client.communicate(rest, timeout=3 * SAFETY_TIMEOUT)[0]
+            for thread in threads:
+                thread.join()
+    return stream
+
+
+def early(*arguments, **how):
+    """Statuses and bodies of these responses."""
+    return parsed(early_stream(*arguments, **how))
+
+
+def parsed(stream):
+    responses = []
+    while stream:
+        head, _, stream = stream.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)^content-length: (\d+)\r?$", head, re.M)
+        size = int(length[1]) if length else 0
+        assert len(stream) >= size, "the response is cut"
+        responses.append((int(head.split()[1]), stream[:size].decode("latin-1").strip()))
+        stream = stream[size:]
+    return responses
+
+
+def counted(server):
+    """How many requests to /count were executed; this is one more."""
+    return int(server.ask("/count", plain=True).body.split()[0]) - 1
+
+
+def records(data):
+    """Whole TLS records at the beginning of some bytes: (type, record)."""
+    while len(data) >= 5 and len(data) >= 5 + int.from_bytes(data[3:5], "big"):
+        size = 5 + int.from_bytes(data[3:5], "big")
+        yield data[0], data[:size]
+        data = data[size:]
+
+
+def early_bytes(data):
+    """Bytes of early data in a first flight: each record has 17 more."""
+    return sum(len(record) - 5 - 17 for kind, record in records(data) if kind == 23)
+
+
+def first_flight(session, data):
+    """What a client sends first: its hello and early data. Nobody answers it, so that its ticket is unused."""
+    file = session.with_suffix(".early")
+    file.write_bytes(data)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = subprocess.Popen(command(listening.getsockname()[1], "-sess_in", session, "-early_data", file),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        listening.settimeout(SAFETY_TIMEOUT)
+        with listening.accept()[0] as accepted:
+            accepted.settimeout(SAFETY_TIMEOUT)
+            flight = gather(accepted, len(data))
+        client.wait()
+    return flight
+
+
+def send_raw(server, flight):
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT)
+    connection.sendall(flight)
+    return connection
+
+
+def received(connection):
+    """All that comes until the connection ends."""
+    data = b""
+    try:
+        while more := connection.recv(65536):
+            data += more
+    except ConnectionError:
+        pass
+    return data
+
+
+# ---- what is served ----
+
+
+def test_early_request_is_served_and_told(start, session):
+    server = start(EARLY)
+    assert early(server, session(server), get()) == [(200, "1 early")]
+    stats = server.stats()
+    assert (stats["handshakes"], stats["resumed"], stats["failures"], stats["early"]) == (2, 1, 0, 1)
+
+
+def test_without_the_option_nothing_is_early(start, session):
+    server = start()
+    assert early(server, session(server), get(), get()) == [(200, "1 late")]
+    assert server.stats()["early"] == 0
+
+
+def test_response_does_not_wait_for_the_handshake(start, session):
+    """And a client that never finishes it ends with its time."""
+    server = start(EARLY, "--handshake-timeout=1")
+    with send_raw(server, first_flight(session(server), get("/big?size=500000", close=False))) as connection:
+        data = b""
+        while len(data) < 500000:
+            more = connection.recv(65536)
+            assert more, "the connection has ended before the response was complete"
+            data += more
+        stats = server.stats()
+        assert (stats["handshakes"], stats["early"], stats["timeouts"]) == (1, 1, 0)
+        received(connection)
+    assert server.stats()["timeouts"] == 1
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_stop_ends_who_does_not_finish_its_handshake(start, session, close):
+    server = start(EARLY, "--handshake-timeout=1")
+    with send_raw(server, first_flight(session(server), get(close=close))) as connection:
+        eventually(lambda: server.stats()["early"] == 1, "the early request")
+        server.stop()
+        received(connection)
+
+
+def test_client_that_leaves_in_its_handshake(start, session):
+    server = start(EARLY)
+    for data in (get(), get(close=False), get()[:-1], get("/big")):
+        with send_raw(server, first_flight(session(server), data)) as connection:
+            connection.shutdown(socket.SHUT_WR)
+            received(connection)
+    eventually(lambda: server.stats()["failures"] >= 3 and server.stats()["active"] == 1, "the end of these connections")
+
+
+def test_several_early_requests(start, session):
+    server = start(EARLY)
+    data = get(close=False) + get(method="POST", body=b"12345", close=False) + get("/hello", close=False) + get()
+    assert early(server, session(server), data) == [(200, "1 early"), (425, "425 Too Early"), (200, "Hello, world"),
+                                                    (200, "2 early")]
+    assert server.stats()["early"] == 4
+
+
+def test_request_that_is_complete_after_the_handshake_is_not_early(start, session):
+    server = start(EARLY)
+    for cut in (1, 10, len(get()) - 1):
+        assert early(server, session(server), get()[:cut], get()[cut:])[0][1].endswith(" late")
+    assert server.stats()["early"] == 0
+
+
+def test_late_request_follows_an_early_one(start, session):
+    server = start(EARLY)
+    assert early(server, session(server), get(close=False), get()) == [(200, "1 early"), (200, "2 late")]
+
+
+def test_handler_that_blocks_is_told(start, session):
+    server = start(EARLY)
+    assert early(server, session(server), get("/blocking-count")) == [(200, "1 early")]
+
+
+def test_large_response_to_an_early_request(start, session):
+    server = start(EARLY)
+    [(status, body)] = early(server, session(server), get("/big?size=20000000"))
+    assert status == 200 and len(body) == 20000000
+
+
+def test_all_that_is_allowed(start, session):
+    server = start(EARLY)
+    request = get(close=False)
+    count = 16384 // len(request) - 1
+    data = request * count
+    last = get("/count", "X: " + "x" * (16384 - len(data) - len(get("/count", "X: "))))
+    assert len(data + last) == 16384
+    assert early(server, session(server), data + last) == [(200, f"{n + 1} early") for n in range(count + 1)]
+
+
+def test_tickets_of_resumed_sessions_allow_it_again(start, session, tmp_path):
+    server = start(EARLY)
+    current = session(server)
+    for n in range(3):
+        following = tmp_path / f"following{n}"
+        assert early(server, current, get(), b"", "-sess_out", following) == [(200, f"{n + 1} early")]
+        current = following
+
+
+# ---- what is not ----
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "CONNECT", "M-SEARCH"])
+def test_methods(start, session, method):
+    server = start(EARLY)
+    target = "localhost:1" if method == "CONNECT" else "/count"
+    stream = early_stream(server, session(server), get(target, method=method))
+    status = int(stream.split()[1])
+    if method in ("GET", "HEAD", "OPTIONS"):
+        assert status == 200 and counted(server) == 1
+    else:
+        assert status == 425 and counted(server) == 0
+
+
+def test_unsafe_method_works_when_it_comes_again(start, session):
+    server = start(EARLY)
+    request = get(method="POST", body=b"12345", close=False)
+    assert early(server, session(server), request, get(method="POST", body=b"12345")) == [(425, "425 Too Early"), (200, "1 late")]
+
+
+def test_handler_refuses_a_get(start, session):
+    server = start(EARLY)
+    assert early(server, session(server), get("/dear", close=False), get("/dear")) == [(425, "425 Too Early"), (200, "1 late")]
+
+
+def test_upgrade_is_too_early(start, session):
+    server = start(EARLY)
+    fields = "Connection: upgrade", "Upgrade: test"
+    assert early(server, session(server), get("/upgrade", *fields, close=False), get()) == [(425, "425 Too Early"), (200, "1 late")]
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_nothing_is_early_where_client_certificates_are_asked_for(start, session, level):
+    ca = tls.authority()
+    client = tls.certificate("client.example", ca=ca, usage="clientAuth")
+    server = start(f"--cert={tls.usual()}", f"--auth={level}", f"--ca={ca}", EARLY)
+    shown = "-cert", client, "-key", client
+    assert early(server, session(server, "localhost", *shown), get(), get(), *shown) == [(200, "1 late")]
+    assert server.stats()["early"] == 0
+
+
+def test_hosts_with_certificates_of_their_own(start, session):
+    server = start(f"--cert={tls.certificate('a.example')}", f"--cert={tls.certificate('b.example')}", EARLY)
+    for n, name in enumerate(["a.example", "b.example", "c.example"]):
+        assert early(server, session(server, name), get(), name=name) == [(200, f"{n + 1} early")]
+
+
+def test_request_for_another_key_share(start, session):
+    server = start(EARLY, "--groups=secp384r1")
+    assert early(server, session(server), get(), get()) == [(200, "1 late")]
+
+
+def test_keys_of_files_take_none_after_a_start(start, session, tmp_path):
+    """Who had the keys before may have served the same bytes."""
+    (tmp_path / "key").write_bytes(os.urandom(80))
+    server = start(EARLY, f"--ticket-key={tmp_path}/key")
+    assert early(server, session(server), get(), get()) == [(200, "1 late")]
+
+
+def test_early_data_for_keys_that_are_gone_is_skipped(start, session):
+    old, new = start(EARLY), start(EARLY)
+    assert early(new, session(old), get() + bytes(10000), get()) == [(200, "1 late")]
+    assert new.stats()["failures"] == 0
+
+
+def test_loads_keep_what_is_known_of_tickets(start, session):
+    server = start(EARLY)
+    before, again = session(server), session(server)
+    assert server.ask("/reload", plain=True).body == b"ok"
+    assert early(server, before, get()) == [(200, "1 early")]
+    assert server.ask(f"/reload?cert={tls.usual()}", plain=True).body == b"ok"
+    assert early(server, before, get(), get()) == [(200, "2 late")]
+    assert early(server, again, get()) == [(200, "3 early")]
+
+
+@pytest.mark.parametrize("flags", [[], ["--early-data=1000"]])
+def test_earlier_promise_is_not_kept_and_does_no_harm(start, session, tmp_path, flags):
+    """Tickets of a configuration that allowed more. What they made the client send is skipped."""
+    (tmp_path / "key").write_bytes(os.urandom(80))
+    key = f"--ticket-key={tmp_path}/key"
+    generous, strict = start(key, "--early-data=1000000"), start(key, *flags)
+    assert early(strict, session(generous), get() + bytes(100000), get()) == [(200, "1 late")]
+    assert strict.stats()["failures"] == 0
+
+
+# ---- replays ----
+
+
+def test_recorded_bytes_do_nothing_twice(start, session):
+    server = start("--workers=2", EARLY)
+    flight = first_flight(session(server), get())
+    connections = [send_raw(server, flight) for _ in range(10)]
+    eventually(lambda: server.stats()["early"] >= 1, "the first one")
+    for connection in connections:  # each has the first flight of a handshake by now
+        assert connection.recv(65536)
+        connection.close()
+    eventually(lambda: server.stats()["active"] == 1, "the end of these connections")
+    assert counted(server) == 1 and server.stats()["early"] == 1
+
+
+def test_bytes_of_a_request_that_was_served_do_nothing_again(start, session):
+    """A proxy records what a client sends, and the client gets its response."""
+    server = start(EARLY)
+    before = session(server)
+    file = before.with_suffix(".early")
+    file.write_bytes(get())
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = subprocess.Popen(command(listening.getsockname()[1], "-sess_in", before, "-early_data", file),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with listening.accept()[0] as accepted, socket.create_connection(("127.0.0.1", server.port)) as connection:
+            recorded = gather(accepted, len(get()))
+            connection.sendall(recorded)
+            accepted.sendall(connection.recv(65536))
+            connection.sendall(accepted.recv(65536))
+            accepted.sendall(received(connection))
+        assert b"1 early" in client.communicate()[0]
+    for _ in range(3):
+        with send_raw(server, recorded) as connection:
+            assert connection.recv(65536)
+    assert counted(server) == 1 and server.stats()["early"] == 1
+
+
+def test_changed_early_data_ends_the_connection(start, session):
+    server = start(EARLY)
+    flight = bytearray(first_flight(session(server), get()))
+    flight[-20] ^= 1
+    with send_raw(server, bytes(flight)) as connection:
+        received(connection)
+    assert counted(server) == 0 and server.stats()["failures"] == 1
+
+
+def test_first_flight_in_pieces(start, session):
+    """Every cut of it, and the last byte late."""
+    server = start(EARLY)
+    flight = first_flight(session(server), get(close=False))
+    with send_raw(server, b"") as connection:
+        for at in range(0, len(flight), 7):
+            connection.sendall(flight[at:at + 7])
+            time.sleep(0.001)  # so that they are segments of their own, mostly
+        eventually(lambda: server.stats()["early"] == 1, "the request")
+    assert counted(server) == 1
+
+
+# ---- the configuration ----
+
+
+def test_refusals_name_what_is_wrong():
+    cert = f"--cert={tls.usual()}"
+    assert refused(cert, "--early-data=1048577") == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
+    assert refused(cert, "--early-data=1", "--no-tickets") == "UVHTTP_ECONFIG: early_data is set, and no_tickets, too"
+    assert refused(cert, "--early-data=1", "--max=1") == "UVHTTP_ECONFIG: early_data is set, and max_version is TLS 1.2"
