@@ -8,7 +8,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 
 import pytest
 
@@ -16,7 +15,7 @@ import raw
 import tls
 from program import Program, clean_environment
 from test_tls import Server
-from wire_server import eventually, written_to
+from wire_server import eventually
 
 TCP_ULP = 31
 VERSIONS = ("1.2", "1.3")
@@ -145,8 +144,9 @@ def test_a_slow_client_gets_everything(start, version):
     size = 12 * MIB
     with raw.Connection(server.port, receive_buffer=8192, tls=tls.context(only=version)) as connection:
         connection.send(raw.request("GET", f"/big?size={size}", "Connection: close"))
-        _, _, _, _ = connection.head()
-        time.sleep(0.3) # until the queues are full
+        connection.head()
+        for _ in range(20): # loop iterations, of which each sends 1 MiB at most: the queues are full
+            server.stats()
         received = len(connection.rest())
         assert received == size and not connection.socket.truncated
     assert offloaded(server) == KERNEL
