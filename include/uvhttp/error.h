@@ -14,7 +14,7 @@ extern "C" {
 #define UVHTTP_ERROR_MAP(X)                                                           \
     X(ENOMEM, -10001, "out of memory")                                                \
     X(EINVAL, -10002, "invalid argument")                                             \
-    X(ECONFIG, -10003, "a configuration value is out of range")                       \
+    X(ECONFIG, -10003, "a configuration value is wrong")                              \
     X(EFROZEN, -10004, "routes cannot be added once the server listens")              \
     X(EROUTE, -10005, "invalid route pattern")                                        \
     X(ECONFLICT, -10006, "a route with this method and pattern exists already")       \

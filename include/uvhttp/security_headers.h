@@ -31,8 +31,8 @@ typedef struct uvhttp_security_headers_config {
     const char
         *cross_origin_resource_policy; /* "same-origin" (Fetch); for what others may embed: "cross-origin" */
     const char *cross_origin_embedder_policy; /* not sent (HTML); "require-corp" */
-    /* "max-age=31536000" (RFC 6797). Sent only when the client came by https, as a trusted proxy
-     * says (uvhttp_server_trust_proxies) or `https` does: over plain HTTP it means nothing (section 7.2). */
+    /* "max-age=31536000" (RFC 6797). Sent only when the client came by https: the connection has
+     * TLS, or a trusted proxy (uvhttp_server_trust_proxies) or `https` says so: over plain HTTP it means nothing (section 7.2). */
     const char *strict_transport_security;
     bool https; /* clients get here by https alone: a proxy in front of this server speaks TLS with them */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */

@@ -540,6 +540,8 @@ private:
             return unfit != 0 ? unfit : int{UVHTTP_ENOMEM};
         if (target.tls != nullptr && target.tls->error()) /* not the system's authorities instead */
             return target.tls->error();
+        if (target.tls != nullptr && target.tls->native() == nullptr) /* moved from */
+            return UVHTTP_EINVAL;
         uvhttp_websocket_target_t raw = {};
         raw.url = url.c_str();
         raw.fields = fields.c_str();

@@ -147,7 +147,9 @@ void uvh_receive_discard(struct uvh_conn *conn)
     char waste[16384];
     for (int i = 0; i < DISCARDS_PER_EVENT && conn->socket.readable && !conn->peer_ended; i++) {
         ssize_t count = uvh_conn_io_receive(conn, waste, sizeof(waste));
-        if (count == -EAGAIN || count > 0)
+        if (count == -EAGAIN) /* with TLS there may be more to read, in the next loop iteration */
+            return;
+        if (count > 0)
             continue;
         if (count == 0 && conn->state == UVH_CONN_OPEN)
             conn->peer_ended = true; /* the output is still sent */

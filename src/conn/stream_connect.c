@@ -108,6 +108,8 @@ void uvh_stream_connect_fail(struct uvhttp_stream *stream, int code)
     struct uvh_connecting *connecting = connecting_of(stream);
     stop(connecting);
     uvh_timeout_cancel(&stream->timer);
+    if (code != UVHTTP_ETLS)
+        connecting->tls_error = NULL; /* of an attempt before */
     connecting->calling = true;
     connecting->connected(stream, code, stream->arg);
     if (connecting->stream != NULL) /* it was not closed meanwhile */
@@ -238,9 +240,27 @@ static void try_next(struct uvh_connecting *connecting)
     uvh_stream_connect_fail(connecting->stream, connecting->status);
 }
 
+/* Only when there is nothing to read does time count: the loop may have been busy. */
+static bool has_gone_on(struct uvh_connecting *connecting)
+{
+    struct uvh_conn *conn = connecting->attempt;
+    if (conn == NULL || conn->state != UVH_CONN_HANDSHAKING)
+        return false;
+    uvh_conn_ref(conn);
+    uvh_conn_event_begin(conn);
+    conn->socket.readable = true;
+    uvh_tls_io_handshake(conn, false);
+    bool over = conn->state != UVH_CONN_HANDSHAKING;
+    uvh_conn_event_end(conn);
+    uvh_conn_unref(conn);
+    return over;
+}
+
 void uvh_stream_connect_on_timer(struct uvhttp_stream *stream)
 {
     struct uvh_connecting *connecting = connecting_of(stream);
+    if (has_gone_on(connecting)) /* the stream may be gone */
+        return;
     bool over = uv_now(connecting->shared->loop) >= connecting->deadline;
     if (over || connecting->next == NULL) {
         uvh_stream_connect_fail(stream, UV_ETIMEDOUT);

@@ -11,10 +11,11 @@
 #include "platform/socket_tls.h"
 
 enum {
-    CIPHERTEXT = 32 * 1024, /* bytes of one read */
-    READS_MOST = 2,         /* in a row that give no plaintext, so that a peer does not hold the loop */
-    SLICE = 64 * 1024,      /* plaintext that is encrypted before it is sent */
-    ALERT = 2,              /* bytes of one */
+    CIPHERTEXT = 32 * 1024,       /* bytes of one read */
+    READS_MOST = 2,               /* in a row that give no plaintext, so that a peer does not hold the loop */
+    FRUITLESS_MOST = 1024 * 1024, /* bytes in a row that give no plaintext; reading costs more than sending */
+    SLICE = 64 * 1024,            /* plaintext that is encrypted before it is sent */
+    ALERT = 2,                    /* bytes of one */
 };
 
 /* ---- ciphertext ---- */
@@ -309,6 +310,11 @@ static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
             return count;
         session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
         result = decrypt(session, data, size);
+        session->fruitless = result > 0 ? 0 : session->fruitless + (size_t)count;
+        if (result == -EAGAIN && session->fruitless > FRUITLESS_MOST) {
+            session->why = "the peer sends records without data again and again";
+            return -EPROTO;
+        }
         if (!uvh_tls_session_keep_input(session))
             return -ENOMEM;
     }

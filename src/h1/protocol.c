@@ -9,10 +9,8 @@
 #include "server/server.h"
 #include "tls/contexts.h"
 
-enum {
-    FIRST_REQUEST_MS =
-        1000 /* as long a client that connects gets for its request when descriptors are scarce */
-};
+/* What a client that connects gets when descriptors are scarce: for its first bytes, and for a handshake. */
+enum { FIRST_REQUEST_MS = 1000, HANDSHAKE_MS = 3000 };
 
 /* ---- for the connection ---- */
 
@@ -267,16 +265,21 @@ void uvh_protocols_drain(struct uvh_conn *conn)
 
 bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
 {
-    if (conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS)
+    bool young = conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS;
+    if (young || conn->outgoing)
         return false;
     uvh_conn_ref(conn);
+    uvh_conn_event_begin(conn);
     if (conn->state == UVH_CONN_HANDSHAKING) {
         uvh_conn_drain_handshake(conn);
+        if (idle_ms >= HANDSHAKE_MS)
+            uvh_conn_close(conn);
     } else {
         uvh_timeout_cancel(&conn->timeout);
         uvh_protocols_drain(conn);
     }
     bool closed = uvh_conn_is_closed(conn);
+    uvh_conn_event_end(conn);
     uvh_conn_unref(conn);
     return closed;
 }

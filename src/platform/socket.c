@@ -50,6 +50,13 @@ static int parse_address(const char *address, int port, struct sockaddr_storage 
     return -EINVAL;
 }
 
+bool uvh_socket_is_numeric(const char *address)
+{
+    struct sockaddr_storage storage;
+    socklen_t length;
+    return parse_address(address, 0, &storage, &length) == 0;
+}
+
 int uvh_socket_make_ours(int socket)
 {
     int flags = fcntl(socket, F_GETFL);

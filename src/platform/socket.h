@@ -30,6 +30,9 @@ enum uvh_socket_sharing {
     UVH_SOCKET_SHARE,       /* others of this user who do. -ENOTSUP where the system cannot share out */
 };
 
+/* A numeric IPv4 or IPv6 address as connecting and listening read it. */
+bool uvh_socket_is_numeric(const char *address);
+
 /* A listening socket on a numeric IPv4 or IPv6 address; port 0 takes a free one. TCP_NODELAY is set and inherited. */
 int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing);
 

@@ -52,18 +52,24 @@ static bool is_scarce(struct uvh_server *server, int socket)
     return true;
 }
 
+enum { LOOKS_MOST = 64 }; /* at connections that may not be closed */
+
+/* The one that has waited longest, of those that may be closed. */
 static bool make_way_among(struct uvh_worker *worker, enum uvh_conn_timeout waiting)
 {
     struct uvh_timeout_list *list = &worker->conns.timeouts[waiting];
-    struct uvh_timeout *first = uvh_timeout_first(list);
-    if (first == NULL)
-        return false;
-    uint64_t waited_ms = uv_now(worker->loop) + list->length_ms - first->deadline;
-    return uvh_protocols_make_way(UVH_CONTAINER_OF(first, struct uvh_conn, timeout), waited_ms);
+    struct uvh_list *link = list->members.next;
+    for (int looks = 0; looks < LOOKS_MOST && link != &list->members; looks++) {
+        struct uvh_conn *conn = UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link);
+        uint64_t waited_ms = uv_now(worker->loop) + list->length_ms - conn->timeout.deadline;
+        link = link->next;
+        if (uvh_protocols_make_way(conn, waited_ms))
+            return true;
+    }
+    return false;
 }
 
-/* A connection that has not begun its handshake for long is closed, or the one that has been idle longest. False when
- * there is none that may be. */
+/* False when there is no connection that may be closed. */
 static bool make_way(struct uvh_worker *worker)
 {
     return make_way_among(worker, UVH_CONN_TIMEOUT_HANDSHAKE) ||

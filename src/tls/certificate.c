@@ -164,39 +164,62 @@ static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certific
 
 /* ---- OCSP ---- */
 
-/* When the response is to be replaced. False when it is none. */
-static bool read_ocsp_until(const unsigned char *data, size_t size, int64_t *until)
+/* What a response says of a certificate. */
+struct ocsp_facts {
+    bool good;     /* it is a successful response */
+    bool fits;     /* ... and has the certificate's number */
+    int64_t until; /* when it is to be replaced */
+};
+
+static struct ocsp_facts read_ocsp(const unsigned char *data, size_t size, X509 *leaf)
 {
+    struct ocsp_facts facts = {.until = INT64_MAX};
     OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &data, (long)size);
     OCSP_BASICRESP *basic = NULL;
     if (response != NULL && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL)
         basic = OCSP_response_get1_basic(response);
-    bool good = basic != NULL && OCSP_resp_count(basic) > 0;
-    *until = INT64_MAX;
-    for (int i = 0; good && i < OCSP_resp_count(basic); i++) {
+    facts.good = basic != NULL && OCSP_resp_count(basic) > 0;
+    for (int i = 0; facts.good && i < OCSP_resp_count(basic); i++) {
+        OCSP_SINGLERESP *single = OCSP_resp_get0(basic, i);
         ASN1_GENERALIZEDTIME *next = NULL;
-        OCSP_single_get0_status(OCSP_resp_get0(basic, i), NULL, NULL, NULL, &next);
+        ASN1_INTEGER *serial = NULL;
+        OCSP_single_get0_status(single, NULL, NULL, NULL, &next);
         int64_t at = next == NULL ? INT64_MAX : uvh_tls_time(next);
-        if (at < *until)
-            *until = at;
+        if (at < facts.until)
+            facts.until = at;
+        OCSP_id_get0_info(NULL, NULL, NULL, &serial,
+                          (OCSP_CERTID *)(uintptr_t)OCSP_SINGLERESP_get0_id(single));
+        facts.fits |= serial != NULL && ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(leaf)) == 0;
     }
     OCSP_BASICRESP_free(basic);
     OCSP_RESPONSE_free(response);
     ERR_clear_error();
-    return good;
+    return facts;
 }
 
-static int load_ocsp(struct uvh_tls_certificate *made, const char *path, const uvhttp_allocator_t *allocator,
+/* A response for another certificate is not sent. It is no error either: after a renewal the new certificate comes
+ * before its response. */
+static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config, const char *path,
                      struct uvh_tls_message message)
 {
-    char *data;
-    int err = uvh_tls_read_file("ocsp_file", path, allocator, &data, &made->ocsp_size, message);
+    char *data, text[512];
+    int err = uvh_tls_read_file("ocsp_file", path, config->allocator, &data, &made->ocsp_size, message);
     if (err != 0)
         return err;
     made->ocsp = (unsigned char *)data;
-    if (read_ocsp_until(made->ocsp, made->ocsp_size, &made->ocsp_until))
+    struct ocsp_facts facts = read_ocsp(made->ocsp, made->ocsp_size, made->leaf);
+    made->ocsp_until = facts.until;
+    if (!facts.good)
+        return uvh_tls_refuse(message, "ocsp_file '%s' holds no successful OCSP response in DER form", path);
+    if (facts.fits)
         return 0;
-    return uvh_tls_refuse(message, "ocsp_file '%s' holds no successful OCSP response in DER form", path);
+    uvh_free(config->allocator, made->ocsp);
+    made->ocsp = NULL;
+    snprintf(text, sizeof(text), "ocsp_file '%s' is for another certificate than %s, and is not sent", path,
+             made->source);
+    if (config->log != NULL)
+        config->log(UVHTTP_LOG_WARNING, text, config->log_arg);
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -228,7 +251,7 @@ int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_
     made->client_auth = from->client_auth > config->client_auth ? from->client_auth : config->client_auth;
     err = load_pair(made, from, config->allocator, message);
     if (err == 0 && from->ocsp_file != NULL)
-        err = load_ocsp(made, from->ocsp_file, config->allocator, message);
+        err = load_ocsp(made, config, from->ocsp_file, message);
     return err;
 }
 

@@ -11,6 +11,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "platform/socket.h"
 #include "tls/certificate.h"
 #include "tls/failure.h"
 #include "tls/hosts.h"
@@ -25,7 +26,7 @@ enum { ALPN_MOST = 255 };
 /* Adds the certificates of PEM text; how many. */
 static int add_certificates(X509_STORE *store, BIO *bio)
 {
-    STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
+    STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, uvh_tls_no_passphrase, NULL);
     int count = 0;
     for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
         const X509_INFO *info = sk_X509_INFO_value(infos, i);
@@ -49,7 +50,11 @@ static int load_authorities(const struct uvhttp_tls_client *client, const char *
     int count = bio == NULL ? 0 : add_certificates(store, bio);
     BIO_free(bio);
     uvh_tls_forget_file(client->allocator, data, size);
-    if (bio == NULL || uvh_tls_failure_is_memory())
+    if (bio == NULL)
+        return UVHTTP_ENOMEM;
+    if (count == 0 && ERR_peek_error() != 0)
+        return uvh_tls_refuse_by_openssl(message, "ca_file '%s' cannot be read", path);
+    if (uvh_tls_failure_is_memory())
         return UVHTTP_ENOMEM;
     ERR_clear_error();
     if (count == 0)
@@ -107,18 +112,6 @@ static int set_alpn(const struct uvhttp_tls_client *client, const char *protocol
     return SSL_CTX_set_alpn_protos(client->ctx, list, (unsigned)length + 1) == 0 ? 0 : UVHTTP_ENOMEM;
 }
 
-static int set_server_name(struct uvhttp_tls_client *client, const char *name, struct uvh_tls_message message)
-{
-    size_t length = name == NULL ? 0 : strlen(name);
-    if (name == NULL)
-        return 0;
-    if (length == 0 || length > UVH_TLS_NAME_MAX)
-        return uvh_tls_refuse(message, "server_name has %zu bytes; allowed are 1 to %d", length,
-                              UVH_TLS_NAME_MAX);
-    client->server_name = uvh_alloc_string(client->allocator, name, length);
-    return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
-}
-
 /* ---- what is expected ---- */
 
 enum { HOST_FLAGS = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT };
@@ -130,20 +123,18 @@ struct expected {
     char text[UVH_TLS_NAME_MAX + 1];
 };
 
+/* As connecting reads it: OpenSSL takes 0177.0.0.1 for 177.0.0.1, where the system has 127.0.0.1. */
 static bool is_address(const char *text)
 {
-    ASN1_OCTET_STRING *octets = a2i_IPADDRESS(text);
-    bool result = octets != NULL;
-    ASN1_OCTET_STRING_free(octets);
-    ERR_clear_error();
-    return result;
+    return uvh_socket_is_numeric(text);
 }
 
-/* False for what cannot be a host: OpenSSL takes an empty name for none to be checked. */
+/* False for what cannot be a host: OpenSSL takes an empty name for none to be checked, and one that begins with a dot
+ * for every name below it. */
 static bool read_host(struct expected *expected, const char *host)
 {
     size_t length = strcspn(host, "%"); /* a zone (fe80::1%eth0) is not in certificates */
-    if (length == 0 || length > UVH_TLS_NAME_MAX)
+    if (length == 0 || length > UVH_TLS_NAME_MAX || host[0] == '.')
         return false;
     memcpy(expected->text, host, length);
     expected->text[length] = '\0';
@@ -153,6 +144,25 @@ static bool read_host(struct expected *expected, const char *host)
     expected->length = length;
     return true;
 }
+
+/* ---- the configuration ---- */
+
+static int set_server_name(struct uvhttp_tls_client *client, const char *name, struct uvh_tls_message message)
+{
+    size_t length = name == NULL ? 0 : strlen(name);
+    if (name == NULL)
+        return 0;
+    struct expected expected;
+    if (length == 0 || length > UVH_TLS_NAME_MAX)
+        return uvh_tls_refuse(message, "server_name has %zu bytes; allowed are 1 to %d", length,
+                              UVH_TLS_NAME_MAX);
+    if (!read_host(&expected, name))
+        return uvh_tls_refuse(message, "server_name '%s' is neither a host name nor an address", name);
+    client->server_name = uvh_alloc_string(client->allocator, name, length);
+    return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+/* ---- the check ---- */
 
 bool uvh_tls_client_expect(SSL *ssl, const char *host)
 {

@@ -55,9 +55,9 @@ static const char *reason_of(unsigned long error)
         return "it holds no such thing in PEM form";
     if (library == ERR_LIB_PEM &&
         (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD))
-        return "the key is encrypted, and there is no pass phrase";
+        return "the key is encrypted, and there is no pass phrase (passphrase_file)";
     if (reason == ERR_R_INTERRUPTED_OR_CANCELLED)
-        return "the key is encrypted, and there is no pass phrase";
+        return "the key is encrypted, and there is no pass phrase (passphrase_file)";
     if (library == ERR_LIB_PROV && reason == PROV_R_BAD_DECRYPT)
         return "the pass phrase is wrong";
     if (library == ERR_LIB_X509 && reason == X509_R_KEY_VALUES_MISMATCH)

@@ -171,9 +171,9 @@ static int try_certificates(const struct uvh_tls_generation *generation, struct 
 
 /* ---- authorities of clients ---- */
 
-static bool wants_authorities(const struct uvh_tls_generation *generation)
+static bool asks_clients(const struct uvh_tls_generation *generation)
 {
-    bool wants = generation->config->client_ca_file != NULL;
+    bool wants = false;
     for (size_t i = 0; i < generation->count; i++)
         wants |= generation->certificates[i].client_auth != UVHTTP_TLS_CLIENT_AUTH_OFF;
     return wants;
@@ -241,10 +241,13 @@ static int add_file(struct uvh_tls_generation *generation, const char *field, co
 static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tls_message message)
 {
     const uvhttp_tls_config_t *config = generation->config;
-    if (!wants_authorities(generation))
-        return 0;
-    if (config->client_ca_file == NULL)
+    bool asks = asks_clients(generation);
+    if (!asks && config->client_ca_file != NULL) /* somebody thinks that clients have to show a certificate */
+        return uvh_tls_refuse(message, "client_ca_file is set, and client_auth is off");
+    if (asks && config->client_ca_file == NULL)
         return uvh_tls_refuse(message, "client_auth is on, and client_ca_file is not set");
+    if (!asks)
+        return 0;
     generation->authorities = X509_STORE_new();
     generation->authority_names = sk_X509_NAME_new_null();
     if (generation->authorities == NULL || generation->authority_names == NULL)

@@ -301,6 +301,12 @@ static void drop_kept(struct uvh_tls_session *session)
 
 /* ---- the handshake ---- */
 
+static int ended(struct uvh_tls_session *session)
+{
+    session->why = "the peer has ended the connection in its handshake";
+    return -EPROTO;
+}
+
 /* The facts are known: plaintext is read and written from now on. */
 static int note_facts(struct uvh_tls_session *session)
 {
@@ -355,7 +361,7 @@ static int finish_handshake(struct uvh_tls_session *session)
     int result = SSL_do_handshake(session->ssl);
     if (result != 1) {
         int err = outcome(session, result);
-        return err == 0 ? -EPROTO : err;
+        return err == 0 ? ended(session) : err;
     }
     if (session->client != NULL && !uvh_tls_client_accepts(session->ssl, session->server_name)) {
         session->why = "the peer has no certificate for this host";
@@ -375,10 +381,7 @@ static int go_on(struct uvh_tls_session *session)
         err = finish_handshake(session);
     else if (err == 1)
         err = note_facts(session);
-    if (err != -EAGAIN || !session->close_received)
-        return err;
-    session->why = "the client has ended the connection in its handshake";
-    return -EPROTO;
+    return err == -EAGAIN && session->close_received ? ended(session) : err;
 }
 
 int uvh_tls_session_handshake(struct uvh_tls_session *session)
@@ -442,8 +445,10 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
     drop_kept(session);
     session->alerts += uvh_tls_session_pending(session) - before;
     int err = result == 1 ? 0 : outcome(session, result);
+    if (result == 1 && uvh_tls_session_pending(session) == 0)
+        session->alerts = 0;
     if (session->why == NULL && session->alerts > ALERTS_MOST)
-        session->why = "the client asks for renegotiation again and again";
+        session->why = "the peer asks for new keys again and again";
     /* What follows a request for new keys may be answered with new keys only (RFC 8446 section 4.6.3). */
     if (result == 1 && !session->rekeyed)
         return (ssize_t)count;

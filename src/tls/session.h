@@ -50,7 +50,8 @@ struct uvh_tls_session {
     size_t sent;
     uint64_t burst;                   /* bytes of plaintext since the connection was idle */
     uint64_t last;                    /* loop time of the last write */
-    size_t alerts;                    /* bytes that reads have put into `output` */
+    size_t alerts;                    /* bytes that reads have put into `output` since there was plaintext */
+    size_t fruitless;                 /* bytes received since there was plaintext, or ever */
     const char *why;                  /* it has failed: the reason, static */
     const struct uvh_tls_host *host;  /* whose certificates it has; NULL before the client's hello */
     struct uvh_socket_tls_keys *keys; /* of the sending direction, for the kernel; NULL: none */

@@ -1,4 +1,5 @@
-/* See the header. Loads run outside the lock: they read files. */
+/* See the header. Loads read files, so they have a lock of their own: one that began earlier never replaces
+ * what a later one has loaded. */
 #include "tls/tls.h"
 
 #include <uvhttp/error.h>
@@ -15,20 +16,16 @@ struct uvh_tls_generation *uvh_tls_current(struct uvhttp_tls *tls)
     return current;
 }
 
-void uvh_tls_publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next,
-                     const struct uvh_tls_generation *expected)
+static void publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next)
 {
-    struct uvh_tls_generation *unused = next;
     uvh_lock_acquire(&tls->lock);
-    if (expected == NULL || expected == tls->current) {
-        next->number = tls->current == NULL ? 1 : tls->current->number + 1;
-        unused = tls->current;
-        tls->current = next;
-        atomic_store_explicit(&tls->number, next->number, memory_order_release);
-    }
+    struct uvh_tls_generation *before = tls->current;
+    next->number = before == NULL ? 1 : before->number + 1;
+    tls->current = next;
+    atomic_store_explicit(&tls->number, next->number, memory_order_release);
     uvh_lock_release(&tls->lock);
-    if (unused != NULL)
-        uvh_tls_generation_unref(unused);
+    if (before != NULL)
+        uvh_tls_generation_unref(before);
 }
 
 /* Loads a configuration; the register of used tickets has space for it then. */
@@ -53,6 +50,7 @@ static void release(struct uvhttp_tls *tls)
     uvh_tls_tickets_release(&tls->tickets);
     uvh_tls_used_tickets_release(&tls->used_tickets);
     uvh_lock_destroy(&tls->lock);
+    uvh_lock_destroy(&tls->loading);
     uvh_free(tls->allocator, tls);
 }
 
@@ -79,12 +77,13 @@ int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *
     tls->allocator = allocator;
     atomic_init(&tls->refs, 1);
     uvh_lock_init(&tls->lock);
+    uvh_lock_init(&tls->loading);
     uvh_tls_tickets_init(&tls->tickets);
     uvh_tls_used_tickets_init(&tls->used_tickets, allocator, uvh_clock_unix_ms() / 1000);
     struct uvh_tls_generation *first;
     int err = load(tls, &first, config, told);
     if (err == 0) {
-        uvh_tls_publish(tls, first, NULL);
+        publish(tls, first);
         err = uvh_tls_watch_start(&tls->watch, tls, config);
     }
     if (err == 0)
@@ -100,30 +99,30 @@ void uvhttp_tls_free(uvhttp_tls_t *tls)
         release(tls);
 }
 
+int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config,
+                       struct uvh_tls_message message)
+{
+    struct uvh_tls_generation *next;
+    uvh_lock_acquire(&tls->loading);
+    struct uvh_tls_generation *current = uvh_tls_current(tls);
+    int err = load(tls, &next, config != NULL ? config : current->config, message);
+    uvh_tls_generation_unref(current);
+    if (err == 0)
+        publish(tls, next);
+    uvh_lock_release(&tls->loading);
+    return err;
+}
+
 int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message, size_t size)
 {
     struct uvh_tls_message told = message_in(message, size);
-    struct uvh_tls_generation *next;
-    if (tls == NULL || config == NULL)
-        return UVHTTP_EINVAL;
-    int err = load(tls, &next, config, told);
-    if (err == 0)
-        uvh_tls_publish(tls, next, NULL);
-    return err;
+    return tls == NULL || config == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, config, told);
 }
 
 int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size)
 {
     struct uvh_tls_message told = message_in(message, size);
-    struct uvh_tls_generation *next;
-    if (tls == NULL)
-        return UVHTTP_EINVAL;
-    struct uvh_tls_generation *current = uvh_tls_current(tls);
-    int err = load(tls, &next, current->config, told);
-    if (err == 0)
-        uvh_tls_publish(tls, next, current);
-    uvh_tls_generation_unref(current);
-    return err;
+    return tls == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, NULL, told);
 }
 
 int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)

@@ -16,7 +16,8 @@
 struct uvhttp_tls {
     const uvhttp_allocator_t *allocator;
     atomic_size_t refs;
-    struct uvh_lock lock; /* of `current` */
+    struct uvh_lock loading; /* held while files are read, so that loads do not overtake each other */
+    struct uvh_lock lock;    /* of `current` */
     struct uvh_tls_generation *current;
     _Atomic uint64_t number;
     struct uvh_tls_tickets tickets;
@@ -33,9 +34,10 @@ static inline void uvh_tls_ref(struct uvhttp_tls *tls)
 /* The current generation, with a reference for the caller. */
 struct uvh_tls_generation *uvh_tls_current(struct uvhttp_tls *tls);
 
-/* Makes `next` the current one and takes the caller's reference of it, unless `expected` (not NULL) is not
- * the current one any more. */
-void uvh_tls_publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next,
-                     const struct uvh_tls_generation *expected);
+/* Loads a configuration (NULL: the current one, with its files as they are now), and serves by it.
+ * Returns 0, or with nothing changed
+ *   the errors of uvh_tls_generation_load. */
+int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config,
+                       struct uvh_tls_message message);
 
 #endif

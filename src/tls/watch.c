@@ -64,14 +64,11 @@ uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config)
     return state | 1;
 }
 
-static void load(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current, uint64_t state)
+static void load(struct uvh_tls_watch *watch, uint64_t state)
 {
     char message[MESSAGE_SIZE];
-    struct uvh_tls_generation *next;
-    int err = uvh_tls_generation_load(&next, current->config, watch->tls->allocator,
-                                      (struct uvh_tls_message){message, sizeof(message)});
+    int err = uvh_tls_load_again(watch->tls, NULL, (struct uvh_tls_message){message, sizeof(message)});
     if (err == 0) {
-        uvh_tls_publish(watch->tls, next, current);
         tell(watch, UVHTTP_LOG_INFO, "certificates loaded again, since a file has changed");
         return;
     }
@@ -102,7 +99,7 @@ static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_gene
     if (state == current->files_state)
         watch->failed = watch->changed = 0;
     else if (is_due(watch, state))
-        load(watch, current, state);
+        load(watch, state);
 }
 
 /* ---- dates ---- */

@@ -127,6 +127,12 @@ def test_address_in_certificate():
     assert out == failed("the peer's certificate is not for this address")
 
 
+def test_octal_address_is_the_one_that_is_connected_to():
+    """OpenSSL would take 0177.0.0.1 for 177.0.0.1, the system takes it for 127.0.0.1."""
+    out, _ = meet(server_context(signed("177.0.0.1")), f"--ca={authority()}", host="0177.0.0.1")
+    assert out == failed("the peer's certificate is not for this name")
+
+
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
 def test_address_of_version_6():
     out, _ = meet(server_context(signed("::1")), f"--ca={authority()}", host="::1", address="::1")
@@ -283,6 +289,7 @@ def test_refusals_name_what_is_wrong(tmp_path):
         (["--ciphers=none"], 'ciphers is "none": OpenSSL knows none of them'),
         (["--alpn="], "alpn has 0 bytes; allowed are 1 to 255"),
         (["--name="], "server_name has 0 bytes; allowed are 1 to 255"),
+        (["--name=.example"], "server_name '.example' is neither a host name nor an address"),
     ):
         out, log = run(*flags, "localhost", 1, code=1)
         assert (out, log) == ("", f"UVHTTP_ECONFIG: {words}\n")
