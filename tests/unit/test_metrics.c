@@ -165,7 +165,7 @@ static void every_metric_says_what_it_is(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 24);
+    assert_int_equal(metrics, 26);
 }
 
 static void what_does_not_fit_is_cut_and_measured(void **state)
