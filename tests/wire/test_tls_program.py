@@ -734,7 +734,7 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", ticket_keys: [a.pem]}", "1:58: tls: ticket_keys '{folder}/a.pem' has "),
     ("tls: {" + CERTIFICATE + ", client_auth: yes}", "1:58: client_auth is 'yes'; allowed are off, optional, required"),
     ("tls: {" + CERTIFICATE + ", client_auth: required}", "1:58: tls: client_auth is on, and client_ca is not set"),
-    ("tls: {" + CERTIFICATE + ", client_ca: none.pem}", "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
+    ("tls: {" + CERTIFICATE + ", client_ca: none.pem, client_auth: optional}", "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", client_crl: a.pem}", "1:57: tls: client_crl is set, and client_ca is not"),
     ("tls: {" + CERTIFICATE + ", key_log: none/x}", "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", watch: [1]}", "1:52: 'watch' is a list here, and a single value is needed"),
