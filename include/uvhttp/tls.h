@@ -97,7 +97,7 @@ typedef struct uvhttp_tls_config {
      * of TLS 1.3: it sends requests along with its first bytes, and has the response one round trip
      * earlier. 1 to 1,048,576; 0: none. Somebody who records these bytes can send them again. So this
      * implies `one_time_tickets`, and requests are served before the handshake is over only when their
-     * method is safe (GET, HEAD, OPTIONS, TRACE) and they ask for no upgrade: others get 425 (RFC 8470),
+     * method is safe (GET, HEAD, OPTIONS, TRACE), without body and upgrade: others get 425 (RFC 8470),
      * and the client sends them again on the same connection. See uvhttp_request_is_early for handlers
      * to which a GET is more. Where client certificates are asked for, nothing is accepted early. With
      * `ticket_key_files` nothing is for 20 seconds after uvhttp_tls_new, since who had the keys before is
@@ -156,13 +156,14 @@ UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
 
 /* Loads `config` as uvhttp_tls_new does, and serves by it from the next accepted
  * connection on. `watch`, `log`
- * and `allocator` stay as they were. Any thread.
+ * and `allocator` stay as they were. Any thread,
+ * but not in `log` or a pass phrase callback: loads wait for each other.
  * Returns 0, or with nothing changed:
  *   the errors of uvhttp_tls_new. */
 UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
                                      size_t size);
 
-/* Loads all files again. Any thread.
+/* Loads all files again. Threads as uvhttp_tls_replace.
  * Returns 0, or with nothing changed:
  *   the errors of uvhttp_tls_new. */
 UVHTTP_EXPORT int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size);

@@ -71,6 +71,7 @@ static void settle(struct uvh_conn *conn)
         timeout = UVH_CONN_TIMEOUT_LINGER;
     } else if (is_early(conn) && timeout != UVH_CONN_TIMEOUT_NONE && !uvh_conn_has_output(conn)) {
         timeout = UVH_CONN_TIMEOUT_HANDSHAKE; /* that the client began is no reason to wait longer */
+        conn->restart_timeout = uvh_list_empty(&conn->timeout.link);
     } else if (uvh_conn_has_output(conn)) {
         if (!conn->socket.writable)
             uvh_output_shrink(conn);
@@ -318,7 +319,8 @@ static void handshake_timed_out(struct uvh_conn *conn)
         uvh_conn_try_read(conn);
     else
         uvh_tls_io_handshake(conn, false);
-    conn->restart_timeout |= open && conn->received;
+    if (open && conn->received)
+        uvh_timeout_cancel(&conn->timeout); /* it begins anew */
     if (open ? uvh_conn_is_closed(conn) || !is_early(conn) || conn->received
              : conn->state != UVH_CONN_HANDSHAKING)
         return;

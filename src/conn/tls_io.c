@@ -212,10 +212,11 @@ static bool goes_on(struct uvh_conn *conn, int err)
 }
 
 /* One step, here or on another thread. False: nothing more is to be done now. */
-static bool step(struct uvh_conn *conn)
+static bool step(struct uvh_conn *conn, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
-    bool works = conn->shared->handshakes.on_threads && !conn->outgoing;
+    bool works = conn->shared->handshakes.on_threads && !conn->outgoing &&
+                 (limited || !uvh_tls_session_has_hello(session));
     int err = works ? -EAGAIN : uvh_tls_session_handshake(session);
     if (err != -EPROTO && !uvh_tls_session_keep_input(session)) {
         fail(conn, "out of memory");
@@ -243,7 +244,7 @@ void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
     int flushed = uvh_tls_io_flush(conn);
     conn->socket.readable |= conn->socket.failed; /* reading says what has failed */
     for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext, limited); reads++) {
-        if (!step(conn))
+        if (!step(conn, limited))
             return;
         flushed = 0;
     }

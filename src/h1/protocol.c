@@ -274,6 +274,11 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
         uvh_conn_drain_handshake(conn);
         if (idle_ms >= HANDSHAKE_MS)
             uvh_conn_close(conn);
+    } else if (conn->timeout_class == UVH_CONN_TIMEOUT_HANDSHAKE) { /* open by early data */
+        uvh_protocols_drain(conn);
+        if (!uvh_conn_is_closed(conn) && uvh_tls_session_is_early(conn->tls) && idle_ms >= HANDSHAKE_MS &&
+            !conn->received)
+            uvh_conn_close(conn);
     } else {
         uvh_timeout_cancel(&conn->timeout);
         uvh_protocols_drain(conn);

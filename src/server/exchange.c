@@ -193,13 +193,13 @@ static bool run_middleware(struct uvh_exchange *exchange)
 }
 
 /* What is sent again by somebody else must not be done again (RFC 8470 section 3). An upgraded connection
- * would take what follows without asking. */
+ * would take what follows without asking, and a body may be waited for longer than for the handshake. */
 static bool may_be_early(const struct uvh_exchange *exchange)
 {
     uint8_t method = exchange->request.head->method;
     bool safe = method == UVHTTP_METHOD_GET || method == UVHTTP_METHOD_HEAD ||
                 method == UVHTTP_METHOD_OPTIONS || method == UVHTTP_METHOD_TRACE;
-    return safe && !exchange->request.framing.upgrade;
+    return safe && !exchange->request.framing.upgrade && exchange->request.framing.body == UVHTTP_BODY_NONE;
 }
 
 static void answer_too_early(struct uvh_exchange *exchange)

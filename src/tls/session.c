@@ -384,10 +384,20 @@ static int go_on(struct uvh_tls_session *session)
     return err == -EAGAIN && session->close_received ? ended(session) : err;
 }
 
+/* After a hello that has to be repeated (HelloRetryRequest, RFC 8446 section 4.1.4) the expensive step is to come: there
+ * is no Finished of ours yet. */
+static void note_hello(struct uvh_tls_session *session)
+{
+    char byte;
+    session->past_hello = session->host != NULL && (SSL_version(session->ssl) < TLS1_3_VERSION ||
+                                                    SSL_get_finished(session->ssl, &byte, 1) > 0);
+}
+
 int uvh_tls_session_handshake(struct uvh_tls_session *session)
 {
     int err = go_on(session);
     drop_kept(session);
+    note_hello(session);
     return err;
 }
 
@@ -400,6 +410,7 @@ int uvh_tls_session_worked(struct uvh_tls_session *session)
 {
     session->working = false;
     drop_kept(session);
+    note_hello(session);
     bool good = session->made == NULL || put(session, session->made, session->made_size);
     uvh_free(session->pool->allocator, session->made);
     session->made = NULL;

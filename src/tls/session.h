@@ -67,6 +67,7 @@ struct uvh_tls_session {
     bool close_sent;
     bool offloaded;      /* the kernel encrypts what is sent */
     bool rekeyed;        /* it has failed because the peer asked for a KeyUpdate */
+    bool past_hello;     /* the server's flight is made: not by a hello that is to be repeated */
     bool has_ticket;     /* `ticket_id` is set */
     unsigned char early; /* enum uvh_tls_early */
     bool has_first;      /* `first` is to be read */
@@ -138,7 +139,7 @@ static inline bool uvh_tls_session_has_more(const struct uvh_tls_session *sessio
 /* The client's hello was processed. */
 static inline bool uvh_tls_session_has_hello(const struct uvh_tls_session *session)
 {
-    return session->host != NULL;
+    return session->past_hello;
 }
 
 /* After the handshake: it was resumed. */

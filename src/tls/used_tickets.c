@@ -8,6 +8,8 @@
 
 #define NONE UINT32_MAX
 
+enum { DROPS_MOST = 64 }; /* for each claim, since all workers wait */
+
 struct uvh_tls_used_ticket {
     uint64_t id;
     int64_t begun;
@@ -117,11 +119,15 @@ bool uvh_tls_used_tickets_reserve(struct uvh_tls_used_tickets *used, size_t limi
 bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, int64_t begun, int64_t now)
 {
     uvh_lock_acquire(&used->lock);
-    while (used->count > 0 && used->ring[used->first].begun + used->lifetime <= now)
+    for (int i = 0;
+         i < DROPS_MOST && used->count > 0 && used->ring[used->first].begun + used->lifetime <= now; i++)
         drop_oldest(used);
-    bool good = begun > used->forgotten && used->count < used->limit && !contains(used, id);
+    bool full = used->count >= used->limit;
+    bool good = begun > used->forgotten && !full && !contains(used, id);
     if (good)
         append(used, id, begun);
+    else if (full && begun > used->forgotten) /* it is not noted, so it must not be accepted later */
+        used->forgotten = begun;
     uvh_lock_release(&used->lock);
     return good;
 }

@@ -79,6 +79,7 @@ static void ticket_is_claimed_once(void **state)
         assert_false(claim(id << 32, NOW, NOW + LIFETIME - 1));
 }
 
+/* What was refused is not noted, so it stays refused. */
 static void full_register_claims_nothing_until_tickets_expire(void **state)
 {
     (void)state;
@@ -88,10 +89,11 @@ static void full_register_claims_nothing_until_tickets_expire(void **state)
     assert_true(claim(3, NOW + 20, NOW + 20));
     assert_false(claim(4, NOW + 20, NOW + 20));
     assert_false(claim(4, NOW + 20, NOW + LIFETIME - 1));
-    assert_true(claim(4, NOW + 20, NOW + LIFETIME)); /* 1 has expired */
-    assert_false(claim(5, NOW + 20, NOW + LIFETIME));
+    assert_false(claim(4, NOW + 20, NOW + LIFETIME)); /* 1 has expired */
+    assert_true(claim(5, NOW + 21, NOW + LIFETIME));
+    assert_false(claim(6, NOW + 22, NOW + LIFETIME));
     assert_false(claim(2, NOW + 10, NOW + LIFETIME));
-    assert_true(claim(5, NOW + 20, NOW + LIFETIME + 10));
+    assert_true(claim(7, NOW + 23, NOW + LIFETIME + 10));
     assert_false(claim(3, NOW + 20, NOW + LIFETIME + 10));
 }
 

@@ -1425,6 +1425,21 @@ def test_stop_while_handshakes_are_on_threads(start):
     assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_pause_of_the_process_is_no_reason_to_close_a_handshake(start, threads):
+    """The client's flight has come while the process was stopped, and is looked at before time counts."""
+    server = start("--handshake-timeout=1", f"--handshake-threads={threads}")
+    with Script(server.port, only="1.3") as client:
+        client.plain.sendall(client.step(client.tls.do_handshake))
+        client.receive()
+        held = client.step(client.tls.do_handshake) + client.step(client.tls.write, hello_request())
+        server.process.send_signal(signal.SIGSTOP)
+        client.plain.sendall(held)
+        time.sleep(2)  # longer than its time
+        server.process.send_signal(signal.SIGCONT)
+        assert client.response().startswith(b"HTTP/1.1 200 OK")
+
+
 def test_2000_slow_handshakes_leave_others_alone(start):
     server = start("--handshake-timeout=3600")
     with Script(server.port) as client:

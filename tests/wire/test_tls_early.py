@@ -289,6 +289,12 @@ def test_unsafe_method_works_when_it_comes_again(start, session):
     assert early(server, session(server), request, get(method="POST", body=b"12345")) == [(425, "425 Too Early"), (200, "1 late")]
 
 
+def test_a_body_is_not_waited_for(start, session):
+    server = start(EARLY)
+    request = get(method="GET", body=b"12345", close=False)
+    assert early(server, session(server), request, get()) == [(425, "425 Too Early"), (200, "1 late")]
+
+
 def test_handler_refuses_a_get(start, session):
     server = start(EARLY)
     assert early(server, session(server), get("/dear", close=False), get("/dear")) == [(425, "425 Too Early"), (200, "1 late")]
