@@ -47,7 +47,7 @@ int uvh_listen_check(const struct uvh_options *options, bool tls)
 }
 
 /* Unix sockets have no TLS: only programs of this machine connect to them. */
-static bool has_tls(const struct uvh_address *address, bool tls)
+bool uvh_listen_has_tls(const struct uvh_address *address, bool tls)
 {
     return tls && uvh_address_path(address) == NULL && address->scheme != UVH_SCHEME_HTTP;
 }
@@ -63,8 +63,9 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
         for (size_t i = 0; i < given_count; i++) {
             struct uvh_address address = given[i];
             if (address.port == UVH_ADDRESS_NO_PORT)
-                address.port = has_tls(&address, tls) && !options->port_given ? UVH_OPTIONS_TLS_PORT
-                                                                              : (int)options->port;
+                address.port = uvh_listen_has_tls(&address, tls) && !options->port_given
+                                   ? UVH_OPTIONS_TLS_PORT
+                                   : (int)options->port;
             if ((address.port == 0) == (pass == 0))
                 addresses[count++] = address;
         }
@@ -121,7 +122,7 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
     for (size_t i = 0; i < *count; i++) {
         struct uvh_address *address = &addresses[i];
         const char *path = uvh_address_path(address);
-        address->scheme = has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
+        address->scheme = uvh_listen_has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
         int *own = &chosen[address->scheme],
             other = chosen[UVH_SCHEME_HTTP + UVH_SCHEME_HTTPS - address->scheme];
         bool choose = address->port == 0;

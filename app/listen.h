@@ -14,6 +14,9 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
 /* An address with https:// needs a certificate. UVH_EXIT_OK, or an exit code after a message was printed. */
 int uvh_listen_check(const struct uvh_options *options, bool tls);
 
+/* Whether TLS is spoken at an address when there is a certificate (`tls`). */
+bool uvh_listen_has_tls(const struct uvh_address *address, bool tls);
+
 /* Listens on every address of the options, which then stand in `addresses` with their final ports and
  * schemes. `tls` NULL: plain HTTP everywhere. False after a message was printed. */
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,

@@ -8,6 +8,7 @@
 
 #include "listen.h"
 #include "logger.h"
+#include "tls_setup.h"
 
 static void on_freed(void *arg)
 {
@@ -82,6 +83,39 @@ static bool is_taken(const struct uvh_address *addresses, size_t count, const st
     return false;
 }
 
+static bool refuse_taken(const struct uvh_setup_tls *setup, int port, struct uvh_problems *problems)
+{
+    uvh_problems_add(problems, uvh_tls_mark(setup, "redirect_http"),
+                     "port %d is to redirect, and is listened on already; choose another with %s", port,
+                     name_of(setup));
+    return false;
+}
+
+bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
+                        const struct uvh_address *metrics, struct uvh_problems *problems)
+{
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX + 1];
+    size_t targets = 0;
+    if (!setup->wanted || setup->redirect_http == UVH_OPTION_OFF)
+        return true;
+    size_t count = uvh_listen_order(options, true, addresses), own = count;
+    if (metrics != NULL)
+        addresses[count++] = *metrics;
+    for (size_t i = 0; i < own; i++) {
+        struct uvh_address wanted = addresses[i];
+        if (!uvh_listen_has_tls(&wanted, true))
+            continue;
+        targets++;
+        wanted.port = (int)setup->redirect_http;
+        if (wanted.port != 0 && is_taken(addresses, count, &wanted))
+            return refuse_taken(setup, wanted.port, problems);
+    }
+    if (targets == 0)
+        uvh_problems_add(problems, uvh_tls_mark(setup, "redirect_http"),
+                         "%s: no address has TLS, so there is nothing to redirect to", name_of(setup));
+    return targets > 0;
+}
+
 static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup, const char *host,
                       const struct uvh_address *addresses, size_t count)
 {
@@ -94,9 +128,9 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
     if (is_taken(redirect->listen, redirect->listen_count, address))
         return true;
     if (is_taken(addresses, count, address)) {
-        fprintf(stderr,
-                "uvhttp: port %d is to redirect, and is listened on already; choose another with %s\n",
-                address->port, name_of(setup));
+        struct uvh_problems problems = {.file = "uvhttp"}; /* a port that the system has chosen */
+        refuse_taken(setup, address->port, &problems);
+        uvh_problems_print(&problems, stderr);
         return false;
     }
     int err = uvhttp_server_listen(redirect->server, host, address->port);
@@ -130,10 +164,7 @@ bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls
         if (!listen_at(redirect, setup, addresses[i].host, addresses, count))
             return false;
     }
-    if (redirect->listen_count == 0)
-        fprintf(stderr, "uvhttp: %s: no address has TLS, so there is nothing to redirect to\n",
-                name_of(setup));
-    return redirect->listen_count > 0;
+    return true;
 }
 
 void uvh_redirect_close(struct uvh_redirect *redirect, uvhttp_server_t *sites)

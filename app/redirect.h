@@ -12,6 +12,12 @@ struct uvh_redirect {
     int https_port;
 };
 
+/* Whether the port that redirects can be listened on, and something can be redirected to, as far as that is
+ * known without listening. `metrics`: another address that is listened on, or NULL. False with a problem
+ * noted. */
+bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
+                        const struct uvh_address *metrics, struct uvh_problems *problems);
+
 /* Listens on the hosts of those `addresses` that have TLS, if the setup has a port for it. The addresses
  * have their final ports; `config` is that of `sites`. False after a message was printed. Close `redirect`
  * in either case. */

@@ -173,6 +173,10 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
         return code;
     if (options->print_config)
         return print_config(options, made);
+    if (!uvh_redirect_check(&made->tls, options, NULL, &problems)) {
+        uvh_problems_print(&problems, stderr);
+        return UVH_EXIT_USAGE;
+    }
     if (uvh_tls_open(&tls, &made->tls, false, options->log_level, &problems)) {
         code = serve_with(options, made, &tls);
     } else {

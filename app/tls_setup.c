@@ -17,8 +17,7 @@
 #define DAY       ((int64_t)86400)
 #define WARN_DAYS 14
 
-/* The place in the file of a key of the map. */
-static struct uvh_mark mark_of(const struct uvh_setup_tls *setup, const char *key)
+struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key)
 {
     const struct uvh_mark nowhere = {0, 0};
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
@@ -102,7 +101,7 @@ static void note(const struct uvh_tls *tls, int err, char *message, struct uvh_p
     char key[UVH_OPTIONS_VARIABLE_SIZE];
     name_keys(message);
     snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
-    uvh_problems_add(problems, mark_of(tls->setup, key), "tls: %s", reason_of(err, message));
+    uvh_problems_add(problems, uvh_tls_mark(tls->setup, key), "tls: %s", reason_of(err, message));
 }
 
 static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool only_check,
@@ -137,8 +136,8 @@ static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh
     if (only_check && error == ENOENT && access(dirname(folder), W_OK | X_OK) == 0)
         error = 0;
     if (error != 0)
-        uvh_problems_add(problems, mark_of(tls->setup, "key_log"), "tls: key_log '%s' cannot be written: %s",
-                         path, uvhttp_strerror(-error));
+        uvh_problems_add(problems, uvh_tls_mark(tls->setup, "key_log"),
+                         "tls: key_log '%s' cannot be written: %s", path, uvhttp_strerror(-error));
     return error == 0;
 }
 
@@ -152,7 +151,7 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool o
     if (setup->self_signed) {
         char message[UVHTTP_CONFIG_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
         if (!uvh_self_signed_open(&tls->self_signed, !only_check, message, sizeof(message))) {
-            uvh_problems_add(problems, mark_of(setup, "self_signed"), "%s", message);
+            uvh_problems_add(problems, uvh_tls_mark(setup, "self_signed"), "%s", message);
             return false;
         }
         if (tls->self_signed.fingerprint[0] == '\0')

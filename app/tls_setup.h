@@ -23,6 +23,9 @@ struct uvh_tls {
 bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool only_check,
                   uvhttp_log_level_t level, struct uvh_problems *problems);
 
+/* The place of a key of the setup's map in the file, or of the map; line 0 when options asked for it. */
+struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key);
+
 /* After the servers that listen with it. */
 void uvh_tls_close(struct uvh_tls *tls);
 

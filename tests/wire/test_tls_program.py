@@ -533,15 +533,31 @@ def test_the_redirecting_port_is_a_free_one(site):
         done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.usual(), "--redirect-http", port, site)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: port {port} is in use; choose another with --redirect-http\n")
     done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.usual(), "--redirect-http", "0", site)
-    assert done.returncode == 1 and "no address has TLS, so there is nothing to redirect to" in done.stderr
+    assert done.returncode == 2 and "no address has TLS, so there is nothing to redirect to" in done.stderr
 
 
 def test_a_port_cannot_serve_and_redirect(site):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(), "--redirect-http", port, site)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == f"uvhttp: port {port} is to redirect, and is listened on already; choose another with --redirect-http\n"
+
+
+@pytest.mark.parametrize("listen, more, port, message", [
+    ("127.0.0.1:3000", "", 3000, "port 3000 is to redirect, and is listened on already; choose another with redirect_http"),
+    ("[127.0.0.1:3000, 'http://127.0.0.1:3001']", "", 3001, "port 3001 is to redirect, and is listened on already"),
+    ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001, "port 3001 is to redirect, and is listened on already"),
+    ("unix:socket", "", 3000, "redirect_http: no address has TLS, so there is nothing to redirect to"),
+])
+def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, message):
+    path = write(f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  redirect_http: {port}\n" + ANSWER)
+    found = problems(path)
+    assert len(found) == 1 and re.sub(r"^\d+:\d+: ", "", found[0]).startswith(message), found
+    assert found[0].startswith(f"{5 if more else 4}:18: ")
+    done = run("uvhttp", "run", path)
+    assert (done.returncode, done.stdout) == (1, "") and done.stderr == f"{path}:{found[0]}\n"
+    assert run("uvhttp", "check", "-l", "127.0.0.1:4000", "-p", "3002", path).returncode == (1 if "metrics" in more else 0)
 
 
 def test_requests_that_are_redirected_are_told_in_the_log(start):
