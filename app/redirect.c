@@ -95,7 +95,6 @@ bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_opti
                         const struct uvh_address *metrics, struct uvh_problems *problems)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX + 1];
-    size_t targets = 0;
     if (!setup->wanted || setup->redirect_http == UVH_OPTION_OFF)
         return true;
     size_t count = uvh_listen_order(options, true, addresses), own = count;
@@ -105,15 +104,11 @@ bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_opti
         struct uvh_address wanted = addresses[i];
         if (!uvh_listen_has_tls(&wanted, true))
             continue;
-        targets++;
         wanted.port = (int)setup->redirect_http;
         if (wanted.port != 0 && is_taken(addresses, count, &wanted))
             return refuse_taken(setup, wanted.port, problems);
     }
-    if (targets == 0)
-        uvh_problems_add(problems, uvh_tls_mark(setup, "redirect_http"),
-                         "%s: no address has TLS, so there is nothing to redirect to", name_of(setup));
-    return targets > 0;
+    return true;
 }
 
 static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup, const char *host,

@@ -12,8 +12,7 @@ struct uvh_redirect {
     int https_port;
 };
 
-/* Whether the port that redirects can be listened on, and something can be redirected to, as far as that is
- * known without listening. `metrics`: another address that is listened on, or NULL. False with a problem
+/* Whether the port that redirects can be listened on, as far as that is known without listening. `metrics`: another address that is listened on, or NULL. False with a problem
  * noted. */
 bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
                         const struct uvh_address *metrics, struct uvh_problems *problems);

@@ -139,10 +139,11 @@ static bool build(struct run *run, uvhttp_server_t *server, bool test)
     if (err != 0)
         uvh_problems_add(&run->problems, (struct uvh_mark){0, 0}, "%s", uvhttp_strerror(err));
     const struct uvh_setup_metrics *metrics = &setup->metrics;
-    bool redirects = uvh_redirect_check(&setup->tls, &run->options,
-                                        metrics->has_listen ? &metrics->listen : NULL, &run->problems);
+    bool right = uvh_tls_check_addresses(&setup->tls, &run->options, &run->problems) &&
+                 uvh_redirect_check(&setup->tls, &run->options, metrics->has_listen ? &metrics->listen : NULL,
+                                    &run->problems);
     bool built = uvh_site_build(server, run->metrics.server, setup, &run->log, &run->problems);
-    return loaded && redirects && built && err == 0;
+    return loaded && right && built && err == 0;
 }
 
 static int build_and_act(struct run *run, bool test)

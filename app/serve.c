@@ -173,7 +173,8 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
         return code;
     if (options->print_config)
         return print_config(options, made);
-    if (!uvh_redirect_check(&made->tls, options, NULL, &problems)) {
+    if (!uvh_tls_check_addresses(&made->tls, options, &problems) ||
+        !uvh_redirect_check(&made->tls, options, NULL, &problems)) {
         uvh_problems_print(&problems, stderr);
         return UVH_EXIT_USAGE;
     }

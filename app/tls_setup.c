@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "listen.h"
 #include "utc.h"
 #include "yaml_reader.h"
 
@@ -165,6 +166,26 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool o
     config.log_arg = &tls->log_level;
     bool writable = check_key_log(tls, only_check, problems);
     return load(tls, &config, only_check, problems) && writable;
+}
+
+bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh_options *options,
+                             struct uvh_problems *problems)
+{
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
+    size_t count = setup->wanted ? uvh_listen_order(options, true, addresses) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (uvh_listen_has_tls(&addresses[i], true))
+            return true;
+    }
+    if (count == 0)
+        return true;
+    uvh_problems_add(problems, setup->node == NULL ? (struct uvh_mark){0, 0} : setup->node->mark,
+                     "no address has TLS: one with http:// is plain, and so is a unix socket; give an "
+                     "address without http://, or leave %s out",
+                     setup->node != NULL  ? "'tls'"
+                     : setup->self_signed ? "--tls-self-signed"
+                                          : "--tls-cert");
+    return false;
 }
 
 static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *text, const char *reason)

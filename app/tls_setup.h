@@ -23,6 +23,11 @@ struct uvh_tls {
 bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool only_check,
                   uvhttp_log_level_t level, struct uvh_problems *problems);
 
+/* Whether an address that the options name has TLS, if there are certificates: everything would be plain HTTP
+ * without a word. False with a problem noted. */
+bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh_options *options,
+                             struct uvh_problems *problems);
+
 /* The place of a key of the setup's map in the file, or of the map; line 0 when options asked for it. */
 struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key);
 

@@ -311,6 +311,21 @@ def test_an_address_may_say_that_it_has_no_tls(start):
     assert program.ask("/").status == 200
 
 
+@pytest.mark.parametrize("listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
+def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_path, listen):
+    """Else the site would be served in plain text, and nobody would notice."""
+    told = "no address has TLS: one with http:// is plain, and so is a unix socket; give an address without http://, or leave {} out"
+    flags = [word for address in listen for word in ("-l", address)]
+    for option, value in (("--tls-cert", [tls.usual()]), ("--tls-self-signed", [])):
+        done = run("uvhttp", "serve", *flags, option, *value, site, cwd=tmp_path, environment={"XDG_STATE_HOME": str(tmp_path)})
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"uvhttp: {told.format(option)}\n")
+    path = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}], redirect_http: 0}}\nlisten: [{', '.join(map(repr, listen))}]\n" + ANSWER)
+    assert problems(path) == ["1:6: " + told.format("'tls'")]
+    done = run("uvhttp", "run", path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{path}:1:6: {told.format(chr(39) + 'tls' + chr(39))}\n")
+    assert run("uvhttp", "check", "-l", "127.0.0.1:0", path).returncode == 0
+
+
 def test_plain_addresses_share_a_free_port_and_tls_ones_another(start):
     program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.2:0", "-l", "127.0.0.3:0", "-l", "http://127.0.0.1:0")
     found = re.findall(r" (https?)://(127\.0\.0\.\d):(\d+)/", program.line)
@@ -533,7 +548,7 @@ def test_the_redirecting_port_is_a_free_one(site):
         done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.usual(), "--redirect-http", port, site)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: port {port} is in use; choose another with --redirect-http\n")
     done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.usual(), "--redirect-http", "0", site)
-    assert done.returncode == 2 and "no address has TLS, so there is nothing to redirect to" in done.stderr
+    assert done.returncode == 2 and "no address has TLS" in done.stderr
 
 
 def test_a_port_cannot_serve_and_redirect(site):
@@ -548,7 +563,6 @@ def test_a_port_cannot_serve_and_redirect(site):
     ("127.0.0.1:3000", "", 3000, "port 3000 is to redirect, and is listened on already; choose another with redirect_http"),
     ("[127.0.0.1:3000, 'http://127.0.0.1:3001']", "", 3001, "port 3001 is to redirect, and is listened on already"),
     ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001, "port 3001 is to redirect, and is listened on already"),
-    ("unix:socket", "", 3000, "redirect_http: no address has TLS, so there is nothing to redirect to"),
 ])
 def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, message):
     path = write(f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  redirect_http: {port}\n" + ANSWER)
