@@ -2,13 +2,11 @@
  * file with mistakes serves nothing, and that each is told in a line. Called by main.c. */
 #include "run.h"
 
-#include <signal.h>
 #include <string.h>
-
-#include <uv.h>
 
 #include "banner.h"
 #include "config_file.h"
+#include "hangup.h"
 #include "help.h"
 #include "listen.h"
 #include "logger.h"
@@ -49,14 +47,6 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     setup->listen_count = options->listen_count;
     memcpy(setup->listen, options->listen, sizeof(setup->listen));
     return code != UVH_EXIT_OK ? code : uvh_listen_check(options, setup->tls.wanted);
-}
-
-static void reopen(uv_signal_t *signal, int number)
-{
-    (void)number;
-    struct run *run = signal->data;
-    uvhttp_access_log_reopen(run->access_log);
-    uvh_tls_reload(&run->tls);
 }
 
 static int open_access_log(struct run *run, uvhttp_server_t *server)
@@ -101,17 +91,10 @@ static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp
  * nothing. */
 static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
-    uv_loop_t *loop = uvhttp_server_loop(server);
-    uv_signal_t hangup;
-    int err = uv_signal_init(loop, &hangup);
-    if (err != 0)
-        return fail(err);
-    hangup.data = run;
-    uv_unref((uv_handle_t *)&hangup);
-    err = uv_signal_start(&hangup, reopen, SIGHUP);
+    struct uvh_hangup hangup;
+    int err = uvh_hangup_start(&hangup, server, run->access_log, &run->tls, false);
     int code = err == 0 ? listen_and_run(run, server, config) : fail(err);
-    uv_close((uv_handle_t *)&hangup, NULL);
-    uv_run(loop, UV_RUN_NOWAIT);
+    uvh_hangup_stop(&hangup);
     return code;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "banner.h"
+#include "hangup.h"
 #include "listen.h"
 #include "logger.h"
 #include "named_files.h"
@@ -132,6 +133,19 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options,
     return code == UVH_EXIT_OK ? listen_and_run(server, options, made, tls, config) : code;
 }
 
+/* SIGHUP loads the certificates again, and when the terminal was closed it stops the server: nobody sees
+ * what that serves then. */
+static int serve_with_signal(uvhttp_server_t *server, const struct uvh_options *options,
+                             const struct uvh_serve_site *made, struct uvh_tls *tls,
+                             const uvhttp_config_t *config)
+{
+    struct uvh_hangup hangup;
+    int err = uvh_hangup_start(&hangup, server, NULL, tls, true);
+    int code = err == 0 ? serve(server, options, made, tls, config) : print_error(err);
+    uvh_hangup_stop(&hangup);
+    return code;
+}
+
 /* The same as a file for `uvhttp run`. */
 static int print_config(const struct uvh_options *options, struct uvh_serve_site *made)
 {
@@ -157,7 +171,7 @@ static int serve_with(const struct uvh_options *options, const struct uvh_serve_
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, &config);
     if (server == NULL)
         return print_error(UVHTTP_ENOMEM);
-    int code = serve(server, options, made, tls, &config);
+    int code = serve_with_signal(server, options, made, tls, &config);
     if (code != UVH_EXIT_OK)
         level = UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
     uvhttp_server_free(server);

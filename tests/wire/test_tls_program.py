@@ -1,6 +1,7 @@
 """TLS of the program `uvhttp`: certificates by options and by configuration, a self-signed one, redirects to https, HSTS, `uvhttp cert`."""
 
 import datetime
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -13,6 +14,8 @@ import socket
 import ssl
 import stat
 import subprocess
+import tempfile
+import termios
 
 import pytest
 import yaml
@@ -21,7 +24,7 @@ import pages
 import raw
 import tls
 from program import Program, clean_environment, run
-from wire_server import SAFETY_TIMEOUT, built, eventually
+from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ANSWER = "sites: [{routes: [{path: /, respond: {body: hello}}]}]\n"
@@ -238,6 +241,52 @@ def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
     program = start("run", write(LOCAL + ANSWER))
     program.send_signal(signal.SIGHUP)
     assert program.ask("/").body == b"hello"
+
+
+def test_a_signal_has_serve_load_them(start, pair, tmp_path):
+    first = pair("a")
+    program = start("serve", "--tls-cert", first[0], "--tls-key", first[1], "--no-tls-watch")
+    old = served(program.port)
+    pair("b")
+    for part in ("key", "certificate"):
+        os.replace(tmp_path / f"b.{part}", tmp_path / f"a.{part}")
+    program.send_signal(signal.SIGHUP)
+    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(), "the line about the load")
+    assert served(program.port) == fingerprint(first[0]) != old
+    program = start("serve")
+    for _ in range(3):
+        program.send_signal(signal.SIGHUP)
+        assert program.ask("/").body == b"the index\n"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_serve_ends_with_its_terminal(site, ignored):
+    """A signal alone does not end it; one because the terminal is gone does, unless nohup had it ignored."""
+    master, terminal = pty.openpty()
+    errors, output = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+
+    def begin():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0", str(site)], stdin=terminal, stdout=output, stderr=errors,
+                               env=clean_environment(), start_new_session=True, preexec_fn=begin)
+    os.close(terminal)
+    try:
+        eventually(lambda: "127.0.0.1" in written_to(output), "the start output")
+        port = int(re.search(r":(\d+)/", written_to(output))[1])
+        process.send_signal(signal.SIGHUP)
+        with raw.Connection(port) as connection:
+            assert connection.ask("GET", "/").body == b"the index\n"
+        os.close(master)
+        if ignored:
+            with raw.Connection(port) as connection:
+                assert connection.ask("GET", "/").body == b"the index\n"
+            process.terminate()
+        assert process.wait(3 * SAFETY_TIMEOUT) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_links_are_followed_when_they_change(start, pair, tmp_path):
