@@ -1,9 +1,10 @@
-/* Instead of self_signed.c and cert_report.c in a build without OpenSSL. */
+/* Instead of self_signed.c, cert_report.c and tls_advice.c in a build without OpenSSL. */
 #include <stdio.h>
 
 #include "cert_report.h"
 #include "options.h"
 #include "self_signed.h"
+#include "tls_advice.h"
 
 #define NO_TLS "this build has no TLS: it was made without OpenSSL (BUILD_WITH_HTTPS)"
 
@@ -13,6 +14,11 @@ bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *messag
     *found = (struct uvh_self_signed){.fingerprint = ""};
     snprintf(message, size, NO_TLS);
     return false;
+}
+
+void uvh_tls_advise(const uvhttp_tls_config_t *config, bool dates, uvh_advice_cb tell, void *arg)
+{
+    (void)config, (void)dates, (void)tell, (void)arg;
 }
 
 int uvh_cert_report(const struct uvh_cert_command *command)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "listen.h"
+#include "tls_advice.h"
 #include "utc.h"
 #include "yaml_reader.h"
 
@@ -249,6 +250,22 @@ static void print_one(const struct uvh_tls *tls, size_t index, const char *file,
                 (left + DAY - 1) / DAY);
 }
 
+struct printer {
+    const char *file;
+};
+
+static void print_advice(const char *text, void *arg)
+{
+    const struct printer *printer = arg;
+    fprintf(stderr, "%s: warning: %s\n", printer->file, text);
+}
+
+static void log_advice(const char *text, void *arg)
+{
+    struct uvh_tls *tls = arg;
+    uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, text, &tls->log_level);
+}
+
 void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out)
 {
     size_t count = tls->setup->self_signed ? 1 : tls->setup->config.certificate_count;
@@ -256,12 +273,17 @@ void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out)
         fprintf(out, "%s: a self-signed certificate will be made: '%s'\n", file, tls->self_signed.path);
     for (size_t i = 0; i < count && tls->expires != NULL; i++)
         print_one(tls, i, file, out);
+    if (tls->tls != NULL)
+        uvh_tls_advise(&tls->setup->config, true, print_advice, &(struct printer){file});
 }
 
 void uvh_tls_warn(struct uvh_tls *tls)
 {
     char message[UVH_SELF_SIGNED_PATH_SIZE + 160];
-    if (tls->tls == NULL || tls->setup->config.key_log_file == NULL)
+    if (tls->tls == NULL)
+        return;
+    uvh_tls_advise(&tls->setup->config, false, log_advice, tls);
+    if (tls->setup->config.key_log_file == NULL)
         return;
     snprintf(message, sizeof(message),
              "the secrets of all TLS sessions are written to '%s'; whoever has that file can read them",

@@ -38,10 +38,10 @@ void uvh_tls_close(struct uvh_tls *tls);
 void uvh_tls_reload(struct uvh_tls *tls);
 
 /* Prints to `out` until when each certificate is valid, in lines that begin with `file`. Those that have
- * expired, or expire within 14 days, are warned of on standard error. */
+ * expired, or expire within 14 days, are warned of on standard error, and so is what tls_advice.h finds. */
 void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out);
 
-/* Writes a warning to the log if the secrets of sessions are written to a file. */
+/* Writes warnings to the log: if the secrets of sessions are written to a file, and of what tls_advice.h finds. */
 void uvh_tls_warn(struct uvh_tls *tls);
 
 /* Adds Strict-Transport-Security to responses over TLS, if the setup has it. Returns 0, or an error of

@@ -124,7 +124,8 @@ typedef struct uvhttp_tls_config {
     /* Files are looked at twice a second and loaded when one has changed. What cannot be loaded
      * changes nothing but the log, and is tried again within a minute. Starts a thread. */
     bool watch;
-    /* Hears of loads, of failed ones, and once a day of certificates that expire within 14 days.
+    /* Hears of loads, of failed ones, and once a day of certificates and revocation lists that expire
+     * within 14 days.
      * Called on the watching thread, which is started for it, too, and within a load. NULL: no one does. */
     uvhttp_log_cb log;
     void *log_arg;

@@ -198,13 +198,31 @@ static int add_authorities(struct uvh_tls_generation *generation, BIO *bio)
     return count;
 }
 
+/* Keeps the list for its dates, too. */
+static bool add_list(struct uvh_tls_generation *generation, X509_CRL *list)
+{
+    const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
+    int64_t expires = next == NULL ? INT64_MAX : uvh_tls_time(next);
+    if (X509_STORE_add_crl(generation->authorities, list) != 1 ||
+        sk_X509_CRL_push(generation->lists, list) == 0)
+        return false;
+    if (expires < generation->lists_expire)
+        generation->lists_expire = expires;
+    return true;
+}
+
 static int add_lists(struct uvh_tls_generation *generation, BIO *bio)
 {
     X509_CRL *list;
     int count = 0;
+    generation->lists = sk_X509_CRL_new_null();
+    if (generation->lists == NULL)
+        return 0;
     while ((list = PEM_read_bio_X509_CRL(bio, NULL, uvh_tls_no_passphrase, NULL)) != NULL) {
-        count += X509_STORE_add_crl(generation->authorities, list) == 1;
-        X509_CRL_free(list);
+        if (add_list(generation, list))
+            count++;
+        else
+            X509_CRL_free(list);
     }
     return uvh_tls_is_end_of_text() ? count : 0;
 }
@@ -268,6 +286,7 @@ static int load(struct uvh_tls_generation *generation, struct uvh_tls_message me
     const uvhttp_tls_config_t *config = generation->config;
     size_t lifetime = config->session_lifetime;
     generation->files_state = uvh_tls_watch_state(config);
+    generation->lists_expire = INT64_MAX;
     generation->session_lifetime = lifetime == 0 ? DEFAULT_LIFETIME : (int64_t)lifetime;
     generation->one_time_tickets = config->one_time_tickets || config->early_data > 0;
     generation->max_used_tickets =
@@ -319,6 +338,7 @@ void uvh_tls_generation_unref(struct uvh_tls_generation *generation)
     uvh_tls_hosts_release(&generation->hosts);
     X509_STORE_free(generation->authorities);
     sk_X509_NAME_pop_free(generation->authority_names, X509_NAME_free);
+    sk_X509_CRL_pop_free(generation->lists, X509_CRL_free);
     uvh_tls_config_free(generation->config);
     OPENSSL_cleanse(&generation->ticket_files, sizeof(generation->ticket_files));
     uvh_free(allocator, generation);

@@ -25,6 +25,8 @@ struct uvh_tls_generation {
     struct uvh_tls_host default_host;
     X509_STORE *authorities; /* of client certificates; NULL: none */
     STACK_OF(X509_NAME) * authority_names;
+    STACK_OF(X509_CRL) * lists; /* revocation lists of `authorities`; NULL: none */
+    int64_t lists_expire;       /* when the first of them does, seconds since 1970; INT64_MAX: none does */
     unsigned char authorities_id[UVH_TLS_ID_SIZE]; /* differs when the authorities or lists do */
     struct uvh_tls_ticket_files ticket_files;
     int64_t session_lifetime; /* seconds */

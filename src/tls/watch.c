@@ -6,6 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <openssl/err.h>
+#include <openssl/x509.h>
+
 #include "base/hash.h"
 #include "platform/clock.h"
 #include "platform/file.h"
@@ -20,6 +23,7 @@ enum {
     DAY = 86400,        /* seconds */
     WARNED_BEFORE = 14, /* days */
     MESSAGE_SIZE = 512,
+    NAME_SIZE = 200,
 };
 
 /* ---- the log ---- */
@@ -104,15 +108,9 @@ static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_gene
 
 /* ---- dates ---- */
 
-static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
+static void tell_of_certificates(const struct uvh_tls_watch *watch, const struct uvh_tls_generation *current,
+                                 int64_t now)
 {
-    int64_t now = uvh_clock_unix_ms() / 1000;
-    if (watch->warned_number == current->number && now >= watch->warned_at && now - watch->warned_at < DAY)
-        return;
-    watch->warned_number = current->number;
-    watch->warned_at = now;
-    if (current->expires - now > WARNED_BEFORE * DAY)
-        return;
     for (size_t i = 0; i < current->count; i++) {
         const struct uvh_tls_certificate *one = &current->certificates[i];
         int64_t left = one->expires - now;
@@ -124,6 +122,56 @@ static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_gene
             tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expires in %lld days, at %s", one->source,
                  (long long)(left / DAY), stamp);
     }
+}
+
+/* The name of an authority (RFC 2253), cut when it is long; "" when memory ran out. */
+static void write_name(const X509_NAME *name, char text[NAME_SIZE])
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+    text[0] = '\0';
+    if (bio != NULL && X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253) >= 0) {
+        int length = BIO_read(bio, text, NAME_SIZE - 1);
+        text[length > 0 ? length : 0] = '\0';
+    }
+    BIO_free(bio);
+    ERR_clear_error();
+}
+
+static void tell_of_lists(const struct uvh_tls_watch *watch, const struct uvh_tls_generation *current,
+                          int64_t now)
+{
+    int count = current->lists == NULL ? 0 : sk_X509_CRL_num(current->lists);
+    for (int i = 0; i < count; i++) {
+        const X509_CRL *list = sk_X509_CRL_value(current->lists, i);
+        const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
+        int64_t expires = next == NULL ? INT64_MAX : uvh_tls_time(next);
+        char stamp[UVH_CLOCK_STAMP_SIZE], name[NAME_SIZE];
+        if (next == NULL || expires - now > WARNED_BEFORE * DAY)
+            continue;
+        uvh_clock_stamp(expires, stamp);
+        write_name(X509_CRL_get_issuer(list), name);
+        if (expires <= now)
+            tell(watch, UVHTTP_LOG_WARNING,
+                 "the revocation list of %s in %s has expired at %s: certificates of that authority are "
+                 "refused",
+                 name, current->config->client_crl_file, stamp);
+        else
+            tell(watch, UVHTTP_LOG_WARNING, "the revocation list of %s in %s expires in %lld days, at %s",
+                 name, current->config->client_crl_file, (long long)((expires - now) / DAY), stamp);
+    }
+}
+
+static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
+{
+    int64_t now = uvh_clock_unix_ms() / 1000;
+    if (watch->warned_number == current->number && now >= watch->warned_at && now - watch->warned_at < DAY)
+        return;
+    watch->warned_number = current->number;
+    watch->warned_at = now;
+    if (current->expires - now <= WARNED_BEFORE * DAY)
+        tell_of_certificates(watch, current, now);
+    if (current->lists_expire - now <= WARNED_BEFORE * DAY)
+        tell_of_lists(watch, current, now);
 }
 
 /* ---- the thread ---- */

@@ -203,6 +203,55 @@ def test_revoked_client_certificates(start):
         ask(program.port, client=bad)
 
 
+def dated_list(ca, until):
+    """The authority's list, until so many days from now."""
+    path = revocation_list(ca)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    stamps = [(now + datetime.timedelta(days=days, hours=-1)).strftime("%Y%m%d%H%M%SZ") for days in (-9, until)]
+    tls.openssl("ca", "-config", path.with_name("ca.conf"), "-cert", ca, "-keyfile", path.with_name("ca.key"), "-gencrl", "-crl_lastupdate", stamps[0],
+                "-crl_nextupdate", stamps[1], "-out", path)
+    return path
+
+
+@pytest.mark.parametrize("days, checked, logged", [
+    (20, None, None),
+    (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
+    (-1, "has expired, on 20", "has expired at 20"),
+])
+def test_revocation_lists_that_expire_are_told(start, write, days, checked, logged):
+    ca = tls.authority()
+    path = dated_list(ca, days)
+    flags = ["--tls-cert", tls.usual(), "--tls-client-ca", ca, "--tls-client-auth", "optional", "--tls-client-crl", path]
+    program = start("serve", *flags)
+    told = f" warning the revocation list of CN=test authority in {path} {logged}"
+    if logged:
+        eventually(lambda: told in program.log(), "the warning")
+    else:
+        assert ask(program.port).status == 200 and "revocation" not in program.log()
+    file = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {ca}, client_crl: {path}}}\n" + ANSWER)
+    done = run("uvhttp", "check", file)
+    assert done.returncode == 0
+    if checked:
+        assert done.stderr.startswith(f"{file}: warning: the revocation list of 'CN=test authority' in '{path}' {checked}") and done.stderr.count("\n") == 1
+        assert done.stderr.count("authority are refused") == (days < 0)
+    else:
+        assert done.stderr == ""
+
+
+def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
+    listed, other = tls.authority("the listed one"), tls.authority("the other one")
+    both, path = tmp_path / "both.pem", revocation_list(listed)
+    both.write_text(listed.read_text() + other.read_text())
+    flags = ["--tls-cert", tls.usual(), "--tls-client-ca", both, "--tls-client-auth", "optional", "--tls-client-crl", path]
+    told = (f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so the certificates that it has issued are refused\n")
+    program = start("serve", *flags)
+    eventually(lambda: " warning " + told in program.log(), "the warning")
+    with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+        ask(program.port, client=tls.certificate(ca=other, usage="clientAuth"))
+    file = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {both}, client_crl: {path}}}\n" + ANSWER)
+    assert run("uvhttp", "check", file).stderr == f"{file}: warning: {told}"
+
+
 def test_secrets_are_logged_on_request_and_with_a_warning(start, tmp_path):
     program = start("serve", "--tls-cert", tls.usual(), "--tls-key-log", tmp_path / "keys")
     assert ask(program.port, only="1.3").status == 200
