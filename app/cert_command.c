@@ -77,7 +77,8 @@ void uvh_cert_help(FILE *out)
           "      --passphrase-file FILE  file whose first line is the key's pass phrase\n"
           "  -h, --help                  this text\n"
           "\n"
-          "Exit status: 0, 1 when a certificate has expired or is not valid yet, the key\n"
-          "does not belong to it, or a file cannot be read, 2 wrong usage.\n",
+          "Exit status: 0, 1 when a certificate has expired or is not valid yet, the chain\n"
+          "is not in order, the key does not belong to the first certificate, or a file\n"
+          "cannot be read, 2 wrong usage.\n",
           out);
 }

@@ -100,15 +100,6 @@ static bool print_one(const X509 *certificate)
     return valid;
 }
 
-static bool is_issued_by(X509 *certificate, X509 *issuer)
-{
-    EVP_PKEY *key = X509_get0_pubkey(issuer);
-    bool issued = key != NULL && X509_check_issued(issuer, certificate) == X509_V_OK &&
-                  X509_verify(certificate, key) == 1;
-    ERR_clear_error();
-    return issued;
-}
-
 /* Without X509_check_issued, which refuses certificates that may not sign others. */
 static bool is_self_signed(X509 *certificate)
 {
@@ -119,13 +110,14 @@ static bool is_self_signed(X509 *certificate)
     return signed_by_it;
 }
 
-static void print_order(const struct chain *chain)
+/* False when it is not in order. */
+static bool print_order(const struct chain *chain)
 {
     for (size_t i = 0; i + 1 < chain->count; i++) {
-        if (is_issued_by(chain->items[i], chain->items[i + 1]))
+        if (uvh_certificate_is_issued_by(chain->items[i], chain->items[i + 1]))
             continue;
         printf("chain: NOT IN ORDER: certificate %zu is not issued by certificate %zu\n", i + 1, i + 2);
-        return;
+        return false;
     }
     X509 *last = chain->items[chain->count - 1];
     bool self_signed = is_self_signed(last);
@@ -136,6 +128,7 @@ static void print_order(const struct chain *chain)
         printf("chain: %s\n", self_signed
                                   ? "one certificate, self-signed"
                                   : "one certificate; its intermediates, if it has some, are missing");
+    return true;
 }
 
 /* The first line of the file that is `arg`, a path; -1: there is none. */
@@ -181,7 +174,7 @@ int uvh_cert_report(const struct uvh_cert_command *command)
         good = print_one(chain.items[i]) && good;
     }
     if (chain.count > 0)
-        print_order(&chain);
+        good = print_order(&chain) && good;
     if (chain.count > 0 && command->key_file != NULL)
         good = compare_key(command, chain.items[0]) && good;
     for (size_t i = 0; i < chain.count; i++)

@@ -1,4 +1,4 @@
-/* See certificate.h. Called by self_signed.c and cert_report.c. */
+/* See certificate.h. Called by self_signed.c, cert_report.c and tls_advice.c. */
 #include "certificate.h"
 
 #include <arpa/inet.h>
@@ -84,6 +84,15 @@ void uvh_certificate_print_names(const X509 *certificate, FILE *out)
     GENERAL_NAMES_free(names);
     if (count == 0)
         fputs("none", out);
+}
+
+bool uvh_certificate_is_issued_by(X509 *certificate, X509 *issuer)
+{
+    EVP_PKEY *key = X509_get0_pubkey(issuer);
+    bool issued = key != NULL && X509_check_issued(issuer, certificate) == X509_V_OK &&
+                  X509_verify(certificate, key) == 1;
+    ERR_clear_error();
+    return issued;
 }
 
 void uvh_certificate_print_key(const EVP_PKEY *key, FILE *out)

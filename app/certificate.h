@@ -21,6 +21,9 @@ int64_t uvh_certificate_seconds(const ASN1_TIME *time);
 void uvh_certificate_print_name(const X509_NAME *name, FILE *out);
 void uvh_certificate_print_names(const X509 *certificate, FILE *out);
 
+/* Whether its issuer has signed it. */
+bool uvh_certificate_is_issued_by(X509 *certificate, X509 *issuer);
+
 /* "ECDSA P-256 (256 bits)" */
 void uvh_certificate_print_key(const EVP_PKEY *key, FILE *out);
 

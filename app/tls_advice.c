@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include <openssl/err.h>
@@ -128,11 +130,158 @@ static void look_at_lists(const struct adviser *adviser, bool dates)
     sk_X509_INFO_pop_free(lists, X509_INFO_free);
 }
 
+/* ---- names ---- */
+
+/* A name that a certificate is for. */
+struct name {
+    char *text;
+    int key_type;
+    size_t certificate;
+};
+
+struct names {
+    struct name *items;
+    size_t count, capacity;
+};
+
+static bool add_name(struct names *names, const ASN1_STRING *text, int key_type, size_t certificate)
+{
+    if (names->count == names->capacity) {
+        size_t capacity = names->capacity == 0 ? 16 : 2 * names->capacity;
+        struct name *items = realloc(names->items, capacity * sizeof(*items));
+        if (items == NULL)
+            return false;
+        names->items = items;
+        names->capacity = capacity;
+    }
+    char *copy = strndup((const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text));
+    if (copy == NULL)
+        return false;
+    names->items[names->count++] = (struct name){copy, key_type, certificate};
+    return true;
+}
+
+/* The DNS names of subjectAltName, or without it the common name, as the library takes them. */
+static bool add_names(struct names *names, X509 *leaf, size_t certificate)
+{
+    GENERAL_NAMES *found = X509_get_ext_d2i(leaf, NID_subject_alt_name, NULL, NULL);
+    int key_type = EVP_PKEY_get_base_id(X509_get0_pubkey(leaf));
+    bool added = true;
+    if (found == NULL) {
+        X509_NAME *subject = X509_get_subject_name(leaf);
+        int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+        return at < 0 || add_name(names, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)), key_type,
+                                  certificate);
+    }
+    for (int i = 0; i < sk_GENERAL_NAME_num(found) && added; i++) {
+        const GENERAL_NAME *one = sk_GENERAL_NAME_value(found, i);
+        if (one->type == GEN_DNS)
+            added = add_name(names, one->d.dNSName, key_type, certificate);
+    }
+    GENERAL_NAMES_free(found);
+    return added;
+}
+
+static int compare_names(const void *one, const void *other)
+{
+    const struct name *a = one, *b = other;
+    int order = strcasecmp(a->text, b->text);
+    if (order != 0)
+        return order;
+    if (a->key_type != b->key_type)
+        return a->key_type < b->key_type ? -1 : 1;
+    return a->certificate < b->certificate ? -1 : a->certificate > b->certificate;
+}
+
+/* A certificate all of whose names an earlier one serves, with a key of the same type, is never chosen. */
+static void look_at_names(const struct adviser *adviser, struct names *names)
+{
+    const uvhttp_tls_certificate_t *all = adviser->config->certificates;
+    size_t count = adviser->config->certificate_count;
+    const struct name **before = calloc(count, sizeof(*before)); /* of each, whose name it has */
+    bool *used = calloc(count, sizeof(*used));
+    if (names->count > 0)
+        qsort(names->items, names->count, sizeof(names->items[0]), compare_names);
+    const struct name *first = names->items; /* of those with the same name and type */
+    for (size_t i = 0; i < names->count && before != NULL && used != NULL; i++) {
+        const struct name *one = &names->items[i];
+        if (one->key_type != first->key_type || strcasecmp(one->text, first->text) != 0)
+            first = one;
+        if (one->certificate == first->certificate)
+            used[one->certificate] = true;
+        else
+            before[one->certificate] = first;
+    }
+    for (size_t i = 1; i < count && before != NULL && used != NULL; i++) {
+        if (!used[i] && before[i] != NULL)
+            advise(adviser,
+                   "the certificate '%s' is never used: '%s' comes before it, has the same name (%s) and "
+                   "the same type of key",
+                   all[i].certificate_file, all[before[i]->certificate].certificate_file, before[i]->text);
+    }
+    free(before);
+    free(used);
+}
+
+/* ---- certificates ---- */
+
+static void look_at_leaf(const struct adviser *adviser, X509 *leaf, const char *path)
+{
+    if (X509_get_ext_by_NID(leaf, NID_subject_alt_name, -1) < 0)
+        advise(adviser, "the certificate '%s' has no names (subjectAltName), so clients refuse it", path);
+    if ((X509_get_extension_flags(leaf) & EXFLAG_XKUSAGE) != 0 &&
+        (X509_get_extended_key_usage(leaf) & (XKU_SSL_SERVER | XKU_ANYEKU)) == 0)
+        advise(adviser,
+               "the certificate '%s' is not for servers (its extendedKeyUsage has no serverAuth), so clients "
+               "refuse it",
+               path);
+}
+
+static void look_at_certificate(const struct adviser *adviser, size_t index, struct names *names)
+{
+    const char *path = adviser->config->certificates[index].certificate_file;
+    STACK_OF(X509_INFO) *infos = read_infos(path);
+    X509 *before = NULL;
+    int number = 0;
+    bool told = false;
+    for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
+        X509 *one = sk_X509_INFO_value(infos, i)->x509;
+        if (one == NULL)
+            continue;
+        if (before == NULL) {
+            look_at_leaf(adviser, one, path);
+            add_names(names, one, index);
+        } else if (!told && !uvh_certificate_is_issued_by(before, one)) {
+            advise(adviser,
+                   "the chain in '%s' is not in order: certificate %d is not issued by certificate %d, so "
+                   "some clients refuse it",
+                   path, number, number + 1);
+            told = true;
+        }
+        before = one;
+        number++;
+    }
+    sk_X509_INFO_pop_free(infos, X509_INFO_free);
+}
+
+static void look_at_certificates(const struct adviser *adviser)
+{
+    struct names names = {.items = NULL};
+    for (size_t i = 0; i < adviser->config->certificate_count; i++)
+        look_at_certificate(adviser, i, &names);
+    if (adviser->config->certificate_count > 1)
+        look_at_names(adviser, &names);
+    for (size_t i = 0; i < names.count; i++)
+        free(names.items[i].text);
+    free(names.items);
+}
+
 /* ---- the whole ---- */
 
 void uvh_tls_advise(const uvhttp_tls_config_t *config, bool dates, uvh_advice_cb tell, void *arg)
 {
     const struct adviser adviser = {config, tell, arg};
+    look_at_certificates(&adviser);
     look_at_lists(&adviser, dates);
     ERR_clear_error();
 }

@@ -884,14 +884,50 @@ def test_mistakes_are_told_with_their_place(write, tmp_path, text, expected):
 
 
 def test_a_check_tells_of_certificates_that_expire(write, tmp_path):
-    soon = tls.certificate(days=3)
-    later = tls.certificate(days=20)
+    soon = tls.certificate("soon.example", days=3)
+    later = tls.certificate("later.example", days=20)
     path = write(f"tls: {{certificates: [{{certificate: {soon}}}, {{certificate: {later}}}, {{certificate: {expired(tmp_path)}}}]}}\n" + ANSWER)
     done = run("uvhttp", "check", path)
     assert done.returncode == 0
     assert re.fullmatch(rf"{path}: warning: the certificate '{soon}' expires in 3 days, on 20.* UTC\n"
-                        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has expired, on 20.* UTC\n", done.stderr)
+                        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has expired, on 20.* UTC\n"
+                        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has no names \(subjectAltName\), so clients refuse it\n", done.stderr)
     assert re.fullmatch(rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n{path}: this configuration is right\n", done.stdout)
+
+
+def openssl_certificate(folder, name, *extensions):
+    """A certificate with its key and these extensions alone."""
+    tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}", "-keyout", folder / "k", "-out", folder / "c",
+                *[word for extension in extensions for word in ("-addext", extension)])
+    path = folder / f"{name}.pem"
+    path.write_text((folder / "c").read_text() + (folder / "k").read_text())
+    path.chmod(0o600)
+    return path
+
+
+def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
+    nameless = openssl_certificate(tmp_path, "nameless")
+    client = openssl_certificate(tmp_path, "client", "subjectAltName=DNS:client", "extendedKeyUsage=clientAuth")
+    both = openssl_certificate(tmp_path, "both", "subjectAltName=DNS:both", "extendedKeyUsage=clientAuth,serverAuth")
+    ca = tls.authority()
+    chain = tmp_path / "chain.pem"
+    parts = tls.certificate("chain.example", ca=ca)
+    chain.write_text(parts.read_text() + tls.authority().read_text() + ca.read_text())
+    chain.chmod(0o600)
+    again = tls.certificate("BOTH", "both")
+    other = tls.certificate("both", kind="rsa")
+    more = tls.certificate("both", "more.example")
+    paths = [nameless, client, both, chain, again, other, more]
+    told = [f"the certificate '{nameless}' has no names (subjectAltName), so clients refuse it",
+            f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), so clients refuse it",
+            f"the chain in '{chain}' is not in order: certificate 1 is not issued by certificate 2, so some clients refuse it",
+            f"the certificate '{again}' is never used: '{both}' comes before it, has the same name (both) and the same type of key"]
+    file = write("tls: {certificates: [" + ", ".join(f"{{certificate: {path}}}" for path in paths) + "]}\n" + ANSWER)
+    done = run("uvhttp", "check", file)
+    assert (done.returncode, done.stderr) == (0, "".join(f"{file}: warning: {line}\n" for line in told))
+    program = start("serve", *[word for path in paths for word in ("--tls-cert", path)])
+    eventually(lambda: "is never used" in program.log(), "the last warning")
+    assert [line.split(" warning ")[1] for line in program.log().splitlines() if " warning " in line] == told
 
 
 def test_addresses_of_options_and_files(write, start):
@@ -964,7 +1000,7 @@ def test_cert_tells_whether_the_chain_is_in_order(tmp_path):
         path = tmp_path / name
         path.write_text("a comment\n".join(part.read_text() for part in parts))
         done = run("uvhttp", "cert", path)
-        assert done.returncode == 0 and done.stdout.endswith(f"\nchain: {told}\n"), done.stdout
+        assert done.returncode == ("NOT" in told) and done.stdout.endswith(f"\nchain: {told}\n"), done.stdout
         assert done.stdout.count(f" of {len(parts)}\n") == len(parts)
 
 
