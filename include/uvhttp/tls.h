@@ -79,6 +79,7 @@ typedef struct uvhttp_tls_config {
     uvhttp_tls_profile_t profile;
     uvhttp_tls_version_t min_version;
     uvhttp_tls_version_t max_version;
+    /* A name that OpenSSL does not know is refused, and so is a list for a version that is not spoken. */
     const char *ciphers;       /* for TLS 1.2, as in ciphers(1); NULL: those of the profile */
     const char *cipher_suites; /* for TLS 1.3: "TLS_AES_128_GCM_SHA256:..."; NULL: OpenSSL's */
     const char *groups;        /* of the key exchange, by preference; NULL: X25519:prime256v1:secp384r1 */

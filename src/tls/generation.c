@@ -52,6 +52,8 @@ static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_messag
     if (config->ticket_key_file_count > 0 && config->ticket_key_files == NULL)
         return uvh_tls_refuse(message, "ticket_key_files is NULL, and ticket_key_file_count is %zu",
                               config->ticket_key_file_count);
+    if (config->ticket_key_file_count > 0 && config->no_tickets)
+        return uvh_tls_refuse(message, "ticket_key_files is set, and tickets are off (no_tickets)");
     if (config->client_crl_file != NULL && config->client_ca_file == NULL)
         return uvh_tls_refuse(message, "client_crl_file is set, and client_ca_file is not");
     return 0;

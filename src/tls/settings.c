@@ -2,6 +2,8 @@
  * needs that knows these versions. The client's order of ciphers decides, as there. */
 #include "tls/settings.h"
 
+#include <string.h>
+
 #include <openssl/err.h>
 
 #include <uvhttp/error.h>
@@ -34,6 +36,13 @@ static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct 
         most = UVHTTP_TLS_1_3;
     if (least > most)
         return uvh_tls_refuse(message, "min_version is TLS 1.3, and max_version is TLS 1.2");
+    if (least == UVHTTP_TLS_1_3 && config->ciphers != NULL)
+        return uvh_tls_refuse(message,
+                              "ciphers is for TLS 1.2, which is not spoken (%s); those of TLS 1.3 are "
+                              "cipher_suites",
+                              config->min_version == UVHTTP_TLS_1_3 ? "min_version" : "profile");
+    if (most == UVHTTP_TLS_1_2 && config->cipher_suites != NULL)
+        return uvh_tls_refuse(message, "cipher_suites is for TLS 1.3, which is not spoken (max_version)");
     SSL_CTX_set_min_proto_version(ctx, versions[least]);
     SSL_CTX_set_max_proto_version(ctx, versions[most]);
     return 0;
@@ -45,16 +54,51 @@ static int refuse_list(struct uvh_tls_message message, const char *field, const 
     return uvh_tls_refuse_by_openssl(message, "%s is \"%s\"", field, value);
 }
 
+/* OpenSSL leaves a name that it does not know out of a list without a word, so each is tried alone. What
+ * excludes or orders ciphers (!aNULL, -SHA, +RSA, @STRENGTH) may match none. */
+static int check_names(const char *field, const char *list, int (*set)(SSL_CTX *ctx, const char *list),
+                       struct uvh_tls_message message)
+{
+    static const char separators[] = ":, ;";
+    char name[80] = "";
+    SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
+    bool known = trial != NULL;
+    for (const char *at = list; known && *at != '\0'; at += strspn(at, separators)) {
+        size_t length = strcspn(at, separators);
+        snprintf(name, sizeof(name), "%.*s", (int)length, at);
+        known = strchr("!-+@", *name) != NULL || set(trial, name) == 1;
+        at += length;
+    }
+    SSL_CTX_free(trial);
+    if (known)
+        return 0;
+    if (trial == NULL || uvh_tls_failure_is_memory())
+        return UVHTTP_ENOMEM;
+    ERR_clear_error();
+    bool suite = set == SSL_CTX_set_cipher_list && strncmp(name, "TLS_", 4) == 0;
+    return uvh_tls_refuse(message,
+                          suite ? "%s is \"%s\": '%s' is of TLS 1.3, and belongs to cipher_suites"
+                                : "%s is \"%s\": OpenSSL does not know '%s'",
+                          field, list, name);
+}
+
 static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
 {
     const char *ciphers = config->ciphers != NULL ? config->ciphers : intermediate_ciphers;
     const char *suites = config->cipher_suites != NULL ? config->cipher_suites : default_suites;
     const char *groups = config->groups != NULL ? config->groups : default_groups;
+    int err;
     ERR_clear_error();
     if (SSL_CTX_set_cipher_list(ctx, ciphers) != 1)
         return refuse_list(message, "ciphers", ciphers);
+    if (config->ciphers != NULL &&
+        (err = check_names("ciphers", ciphers, SSL_CTX_set_cipher_list, message)) != 0)
+        return err;
     if (SSL_CTX_set_ciphersuites(ctx, suites) != 1)
         return refuse_list(message, "cipher_suites", suites);
+    if (config->cipher_suites != NULL &&
+        (err = check_names("cipher_suites", suites, SSL_CTX_set_ciphersuites, message)) != 0)
+        return err;
     if (SSL_CTX_set1_groups_list(ctx, groups) != 1) {
         ERR_clear_error(); /* it says "passed invalid argument" */
         return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not know all of them", groups);

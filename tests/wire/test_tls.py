@@ -196,6 +196,15 @@ def test_refusals_name_what_is_wrong(tmp_path):
         (f"--cert={good}", "--profile=7"): "profile is 7; allowed are 0 and 1",
         (f"--cert={good}", "--ciphers=NOTHING"): 'ciphers is "NOTHING": OpenSSL knows none of them',
         (f"--cert={good}", "--suites=NOTHING"): 'cipher_suites is "NOTHING"',
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:!aNULL"):
+            "OpenSSL does not know 'ECDHE-ECDSA-CHACHA20-POLY1306'",
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256,TLS_AES_128_GCM_SHA256"):
+            "'TLS_AES_128_GCM_SHA256' is of TLS 1.3, and belongs to cipher_suites",
+        (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256:TLS_AES_512_GCM_SHA256"): "OpenSSL does not know 'TLS_AES_512_GCM_SHA256'",
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--min=2"): "ciphers is for TLS 1.2, which is not spoken (min_version)",
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--profile=1"): "ciphers is for TLS 1.2, which is not spoken (profile)",
+        (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256", "--max=1"): "cipher_suites is for TLS 1.3, which is not spoken (max_version)",
+        (f"--cert={good}", f"--ticket-key={empty}", "--no-tickets"): "ticket_key_files is set, and tickets are off (no_tickets)",
         (f"--cert={good}", "--groups=nothing"): 'groups is "nothing": OpenSSL does not know all of them',
         (f"--cert={bare}",): f"the key of {bare} cannot be read from {bare}: it holds no private key in PEM form",
         (f"--cert={good}", f"--key={tls.usual('rsa')}"): "the key does not belong to the certificate: it is of another type",
