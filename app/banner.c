@@ -19,19 +19,16 @@
  * Called by serve.c and run.c. */
 #include "banner.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "machine.h"
 #include "switched_on.h"
 
 #define URL_SIZE     120
-#define URL_MAX      64 /* a machine with more addresses than that needs no list of them */
+#define URL_MAX      64
 #define ON_SIZE      2048
 #define METRICS_SIZE 1024
 
@@ -71,25 +68,12 @@ static void add_url(struct url_list *list, const char *host, const struct uvh_ad
     add_text(list, text, local);
 }
 
-/* The addresses of one family that others can reach this machine under. */
 static void add_network_urls(struct url_list *list, int family, const struct uvh_address *like)
 {
-    struct ifaddrs *all;
-    if (getifaddrs(&all) != 0)
-        return;
-    for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next) {
-        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != family || !(one->ifa_flags & IFF_UP) ||
-            (one->ifa_flags & IFF_LOOPBACK))
-            continue;
-        socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-        char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
-        if (getnameinfo(one->ifa_addr, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
-            continue;
-        /* A link-local address works with a zone only, and browsers take none. */
-        if (strchr(host, '%') == NULL)
-            add_url(list, host, like, false);
-    }
-    freeifaddrs(all);
+    struct uvh_machine_addresses found = {.count = 0};
+    uvh_machine_add_all(&found, family);
+    for (size_t i = 0; i < found.count; i++)
+        add_url(list, found.items[i], like, false);
 }
 
 static void collect_urls(struct url_list *list, const struct uvh_address *addresses, size_t count)

@@ -117,7 +117,7 @@ static int act(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *
 static bool build(struct run *run, uvhttp_server_t *server, bool test)
 {
     struct uvh_setup *setup = &run->file.setup;
-    bool loaded = uvh_tls_open(&run->tls, &setup->tls, test, run->options.log_level, &run->problems);
+    bool loaded = uvh_tls_open(&run->tls, &setup->tls, &run->options, test, &run->problems);
     int err = uvh_tls_add_hsts(server, &setup->tls);
     if (err != 0)
         uvh_problems_add(&run->problems, (struct uvh_mark){0, 0}, "%s", uvhttp_strerror(err));

@@ -26,9 +26,15 @@
 #define VALID_DAYS 397 /* what clients take of a certificate, for those that count */
 #define RENEW_DAYS 7
 #define HOST_SIZE  254
-#define NAMES_SIZE (HOST_SIZE + 64)
+#define NAMES_SIZE (HOST_SIZE + 64 + UVH_MACHINE_ADDRESSES * (UVH_MACHINE_ADDRESS_SIZE + 4))
 
 static const char own_name[] = "self-signed.pem";
+
+/* What the certificate has to be for, besides localhost. */
+struct names {
+    char host[HOST_SIZE]; /* "": none */
+    struct uvh_machine_addresses addresses;
+};
 
 struct message {
     char *text;
@@ -139,21 +145,42 @@ static int open_directory(const char *directory, bool close_it)
 
 /* ---- the file that is there ---- */
 
-static bool covers(X509 *certificate, const char *host)
+static bool covers(X509 *certificate, const struct names *names)
 {
+    for (size_t i = 0; i < names->addresses.count; i++) {
+        if (X509_check_ip_asc(certificate, names->addresses.items[i], 0) != 1)
+            return false;
+    }
     return X509_check_host(certificate, "localhost", 0, 0, NULL) == 1 &&
            X509_check_ip_asc(certificate, "127.0.0.1", 0) == 1 &&
            X509_check_ip_asc(certificate, "::1", 0) == 1 &&
-           (*host == '\0' || X509_check_host(certificate, host, 0, 0, NULL) == 1);
+           (*names->host == '\0' || X509_check_host(certificate, names->host, 0, 0, NULL) == 1);
 }
 
 /* Whether a certificate and its key can be used for some more days. */
-static bool is_usable(X509 *certificate, EVP_PKEY *key, const char *host)
+static bool is_usable(X509 *certificate, EVP_PKEY *key, const struct names *names)
 {
     time_t now = time(NULL), later = now + RENEW_DAYS * DAY;
     return certificate != NULL && key != NULL && X509_check_private_key(certificate, key) == 1 &&
            X509_cmp_time(X509_get0_notBefore(certificate), &now) < 0 &&
-           X509_cmp_time(X509_get0_notAfter(certificate), &later) > 0 && covers(certificate, host);
+           X509_cmp_time(X509_get0_notAfter(certificate), &later) > 0 && covers(certificate, names);
+}
+
+/* So that a machine that changes between networks has one certificate in all of them after a while. */
+static void keep_addresses(const X509 *certificate, struct uvh_machine_addresses *addresses)
+{
+    GENERAL_NAMES *found = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    for (int i = 0; i < sk_GENERAL_NAME_num(found); i++) {
+        const GENERAL_NAME *one = sk_GENERAL_NAME_value(found, i);
+        char text[INET6_ADDRSTRLEN];
+        int length = one->type == GEN_IPADD ? ASN1_STRING_length(one->d.iPAddress) : 0;
+        if ((length == 4 || length == 16) &&
+            inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(one->d.iPAddress), text,
+                      sizeof(text)) != NULL &&
+            strcmp(text, "127.0.0.1") != 0 && strcmp(text, "::1") != 0)
+            uvh_machine_add(addresses, text);
+    }
+    GENERAL_NAMES_free(found);
 }
 
 static int no_passphrase(char *buffer, int size, int writing, void *arg)
@@ -162,8 +189,8 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* The existing file, if it is ours and can be used. */
-static bool use_existing(int directory, const char *host, char *fingerprint)
+/* The existing file, if it is ours and can be used; else its addresses are added. */
+static bool use_existing(int directory, struct names *names, char *fingerprint)
 {
     struct stat facts;
     int descriptor = openat(directory, own_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -179,7 +206,9 @@ static bool use_existing(int directory, const char *host, char *fingerprint)
     X509 *certificate = PEM_read_X509(file, NULL, no_passphrase, NULL);
     rewind(file);
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);
-    bool good = is_usable(certificate, key, host) && uvh_certificate_fingerprint(certificate, fingerprint);
+    bool good = is_usable(certificate, key, names) && uvh_certificate_fingerprint(certificate, fingerprint);
+    if (!good && certificate != NULL)
+        keep_addresses(certificate, &names->addresses);
     X509_free(certificate);
     EVP_PKEY_free(key);
     fclose(file);
@@ -224,13 +253,20 @@ static bool set_name(X509 *certificate, const char *host)
            X509_set_issuer_name(certificate, name) == 1;
 }
 
-static bool fill(X509 *certificate, EVP_PKEY *key, const char *host)
+static void write_names(const struct names *names, char text[NAMES_SIZE])
+{
+    int length = snprintf(text, NAMES_SIZE, "DNS:localhost,IP:127.0.0.1,IP:::1%s%s",
+                          *names->host == '\0' ? "" : ",DNS:", names->host);
+    for (size_t i = 0; i < names->addresses.count; i++)
+        length += snprintf(text + length, NAMES_SIZE - (size_t)length, ",IP:%s", names->addresses.items[i]);
+}
+
+static bool fill(X509 *certificate, EVP_PKEY *key, const struct names *wanted)
 {
     char names[NAMES_SIZE];
-    snprintf(names, sizeof(names), "DNS:localhost,IP:127.0.0.1,IP:::1%s%s",
-             *host == '\0' ? "" : ",DNS:", host);
+    write_names(wanted, names);
     return X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
-           set_name(certificate, host) &&
+           set_name(certificate, wanted->host) &&
            /* An hour ago: the clock of a client may be slow. */
            X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != NULL &&
            X509_gmtime_adj(X509_getm_notAfter(certificate), VALID_DAYS * DAY - 3600) != NULL &&
@@ -274,13 +310,13 @@ static int write_file(int directory, const char *path, X509 *certificate, EVP_PK
     return error;
 }
 
-static bool make_new(int directory, struct uvh_self_signed *found, const char *host,
+static bool make_new(int directory, struct uvh_self_signed *found, const struct names *names,
                      const struct message *message)
 {
     char reason[120];
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *certificate = X509_new();
-    bool made = key != NULL && certificate != NULL && fill(certificate, key, host) &&
+    bool made = key != NULL && certificate != NULL && fill(certificate, key, names) &&
                 uvh_certificate_fingerprint(certificate, found->fingerprint);
     if (!made)
         refuse(message, "a self-signed certificate cannot be made: %s",
@@ -297,12 +333,14 @@ static bool make_new(int directory, struct uvh_self_signed *found, const char *h
     return made;
 }
 
-bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *text, size_t size)
+bool uvh_self_signed_open(struct uvh_self_signed *found, const struct uvh_machine_addresses *addresses,
+                          bool make, char *text, size_t size)
 {
     const struct message message = {text, size};
-    char directory[PATH_MAX], host[HOST_SIZE];
+    char directory[PATH_MAX];
+    struct names names = {.addresses = *addresses};
     *found = (struct uvh_self_signed){.fingerprint = ""};
-    find_host(host);
+    find_host(names.host);
     if (!find_directory(directory, &message))
         return false;
     snprintf(found->path, sizeof(found->path), "%.*s/%s", (int)(sizeof(found->path) - sizeof(own_name) - 1),
@@ -315,9 +353,9 @@ bool uvh_self_signed_open(struct uvh_self_signed *found, bool make, char *text, 
     }
     /* On a file system without locks each program makes its own, and the last one stays. */
     flock(descriptor, LOCK_EX);
-    bool good = use_existing(descriptor, host, found->fingerprint);
+    bool good = use_existing(descriptor, &names, found->fingerprint);
     if (!good)
-        good = !make || make_new(descriptor, found, host, &message);
+        good = !make || make_new(descriptor, found, &names, &message);
     close(descriptor);
     return good;
 }

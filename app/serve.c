@@ -192,7 +192,7 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
         uvh_problems_print(&problems, stderr);
         return UVH_EXIT_USAGE;
     }
-    if (uvh_tls_open(&tls, &made->tls, false, options->log_level, &problems)) {
+    if (uvh_tls_open(&tls, &made->tls, options, false, &problems)) {
         code = serve_with(options, made, &tls);
     } else {
         uvh_problems_print(&problems, stderr);

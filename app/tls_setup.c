@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,16 +144,34 @@ static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh
     return error == 0;
 }
 
-bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool only_check,
-                  uvhttp_log_level_t level, struct uvh_problems *problems)
+/* The addresses that the start output has as URLs: the self-signed certificate has to be for them. */
+static void collect_addresses(const struct uvh_options *options, struct uvh_machine_addresses *found)
 {
-    *tls = (struct uvh_tls){.setup = setup, .log_level = level};
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
+    size_t count = uvh_listen_order(options, true, addresses);
+    for (size_t i = 0; i < count; i++) {
+        const char *host = addresses[i].host;
+        if (!uvh_listen_has_tls(&addresses[i], true))
+            continue;
+        if (uvh_address_is_any(host))
+            uvh_machine_add_all(found, uvh_address_is_ipv6(host) ? AF_INET6 : AF_INET);
+        else if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "::1") != 0)
+            uvh_machine_add(found, host);
+    }
+}
+
+bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, const struct uvh_options *options,
+                  bool only_check, struct uvh_problems *problems)
+{
+    *tls = (struct uvh_tls){.setup = setup, .log_level = options->log_level};
     if (!setup->wanted)
         return true;
     uvhttp_tls_config_t config = setup->config;
     if (setup->self_signed) {
         char message[UVHTTP_CONFIG_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
-        if (!uvh_self_signed_open(&tls->self_signed, !only_check, message, sizeof(message))) {
+        struct uvh_machine_addresses addresses = {.count = 0};
+        collect_addresses(options, &addresses);
+        if (!uvh_self_signed_open(&tls->self_signed, &addresses, !only_check, message, sizeof(message))) {
             uvh_problems_add(problems, uvh_tls_mark(setup, "self_signed"), "%s", message);
             return false;
         }

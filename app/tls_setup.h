@@ -18,10 +18,10 @@ struct uvh_tls {
     uv_thread_t reloader; /* the last one, which has ended or will soon */
 };
 
-/* Loads the certificates of `setup`, which has to outlive `tls`. `only_check`: no file is created or
+/* Loads the certificates of `setup`, which has to outlive `tls`; `options` name the addresses. `only_check`: no file is created or
  * watched. False with a problem noted. Close `tls` in either case. */
-bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, bool only_check,
-                  uvhttp_log_level_t level, struct uvh_problems *problems);
+bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, const struct uvh_options *options,
+                  bool only_check, struct uvh_problems *problems);
 
 /* Whether an address that the options name has TLS, if there are certificates: everything would be plain HTTP
  * without a word. False with a problem noted. */

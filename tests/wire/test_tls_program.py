@@ -496,6 +496,24 @@ def test_a_self_signed_certificate(start, tmp_path):
     assert self_signed(start("serve", "--tls-self-signed")) == (path, told), "it is used again"
 
 
+def test_it_is_for_every_url_of_the_start_output(start, tmp_path):
+    local = self_signed(start("serve", "--tls-self-signed"))
+    everywhere = start("serve", "--tls-self-signed", listen="0.0.0.0:0")
+    told = self_signed(everywhere)[1]
+    assert (told != local[1]) == (len(everywhere.urls) > 1)
+    one = start("serve", "--tls-self-signed", listen="127.0.0.9:0")
+    path, told = self_signed(one)
+    eventually(lambda: served(everywhere.port) == told, "the other program has loaded it")
+    for url in everywhere.urls + one.urls:
+        host, port = re.fullmatch(r"https://([0-9.]+):(\d+)/", url).groups()
+        done = subprocess.run(["curl", "-sS", "--cacert", path, url], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
+        assert (done.stdout, done.stderr) == ("the index\n", ""), url
+        assert host in run("uvhttp", "cert", path).stdout
+    assert self_signed(start("serve", "--tls-self-signed"))[1] == told, "it is used again where less is needed"
+    both = self_signed(start("serve", "--tls-self-signed", listen="127.0.0.8:0"))[1]
+    assert both != told and self_signed(start("serve", "--tls-self-signed", listen="127.0.0.9:0"))[1] == both, "addresses are kept"
+
+
 def test_where_it_is_kept_without_xdg_state_home(start, tmp_path):
     for state in ("", "relative"):
         program = start("serve", "--tls-self-signed", environment={"XDG_STATE_HOME": state, "HOME": str(tmp_path / "home")})
