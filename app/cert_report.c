@@ -12,6 +12,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <uvhttp/tls.h>
+
 #include "certificate.h"
 #include "options.h"
 #include "utc.h"
@@ -38,9 +40,32 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* Reads every certificate of a file, which may contain other things, too. False after a message. */
-static bool read_chain(const char *path, struct chain *chain)
+/* Prints the words that the server has for a pair of files that it cannot load, if they are about what was
+ * looked for (`subject`, with which they begin). */
+static bool print_library_reason(const struct uvh_cert_command *command, const char *subject)
 {
+    static const char field[] = "(passphrase_file)";
+    const uvhttp_tls_certificate_t pair = {.certificate_file = command->file,
+                                           .key_file = command->key_file,
+                                           .passphrase_file = command->passphrase_file};
+    const uvhttp_tls_config_t config = {.certificates = &pair, .certificate_count = 1};
+    char message[1024];
+    uvhttp_tls_t *tls;
+    int err = uvhttp_tls_new(&tls, &config, message, sizeof(message));
+    uvhttp_tls_free(tls);
+    if (err != UVHTTP_ECONFIG || strncmp(message, subject, strlen(subject)) != 0)
+        return false;
+    char *option = strstr(message, field);
+    if (option != NULL)
+        *option = '\0';
+    fprintf(stderr, "uvhttp cert: %s%s\n", message, option == NULL ? "" : "(--passphrase-file)");
+    return true;
+}
+
+/* Reads every certificate of a file, which may contain other things, too. False after a message. */
+static bool read_chain(const struct uvh_cert_command *command, struct chain *chain)
+{
+    const char *path = command->file;
     char reason[120];
     X509 *one = NULL;
     FILE *file = open_file(path);
@@ -54,7 +79,10 @@ static bool read_chain(const char *path, struct chain *chain)
         ERR_clear_error();
         return true;
     }
-    if (ended)
+    bool told = ended && print_library_reason(command, "the certificate of");
+    if (told)
+        ERR_clear_error();
+    else if (ended)
         fprintf(stderr, "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n",
                 path);
     else
@@ -152,6 +180,10 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
         return false;
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, read_passphrase, (void *)command->passphrase_file);
     fclose(file);
+    if (key == NULL && print_library_reason(command, "the key of")) {
+        ERR_clear_error();
+        return false;
+    }
     if (key == NULL) {
         fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
                 uvh_certificate_reason(reason, sizeof(reason)),
@@ -168,7 +200,7 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
 int uvh_cert_report(const struct uvh_cert_command *command)
 {
     struct chain chain = {.count = 0};
-    bool good = read_chain(command->file, &chain);
+    bool good = read_chain(command, &chain);
     for (size_t i = 0; i < chain.count && chain.count > 0; i++) {
         printf("certificate %zu of %zu\n", i + 1, chain.count);
         good = print_one(chain.items[i]) && good;

@@ -11,6 +11,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define OWN_PATH_SIZE 4096
+
+/* How the program gets the permission. */
+static void print_capability(void)
+{
+    char path[OWN_PATH_SIZE];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+    bool found = length > 0 && (size_t)length < sizeof(path);
+    fprintf(stderr, ", or allow it: sudo setcap cap_net_bind_service=+ep %.*s\n", found ? (int)length : 6,
+            found ? path : "uvhttp");
+}
+
 void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err)
 {
     switch (-err) {
@@ -19,9 +31,9 @@ void uvh_listen_refuse(const struct uvh_address *address, const char *option, in
         break;
     case EACCES:
     case EPERM:
-        fprintf(stderr,
-                "uvhttp: there is no permission to listen on port %d; choose one above 1023 with %s\n",
+        fprintf(stderr, "uvhttp: there is no permission to listen on port %d; choose one above 1023 with %s",
                 address->port, option);
+        print_capability();
         break;
     case EADDRNOTAVAIL:
         fprintf(stderr, "uvhttp: this machine has no address %s; choose another with --listen\n",

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suggest.h"
+
 /* Where the value of an option came from, for messages about it. */
 struct source {
     const char *text; /* NULL: the default stands */
@@ -314,6 +316,43 @@ static const struct uvh_option *find_by_letter(const struct parser *parser, char
     return NULL;
 }
 
+/* The names of the options that the command takes, and of what is asked for instead. */
+static const char *name_at(size_t index, const void *arg)
+{
+    static const char *const actions[] = {"help", "print-config", "test"};
+    const struct parser *parser = arg;
+    for (size_t i = 0; i < uvh_option_count; i++) {
+        if (is_offered(parser, &uvh_option_table[i]) && index-- == 0)
+            return uvh_option_table[i].name;
+    }
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        bool offered = i == 0 || (i == 1 && parser->command != UVH_COMMAND_CHECK) ||
+                       (i == 2 && parser->command == UVH_COMMAND_RUN);
+        if (offered && index-- == 0)
+            return actions[i];
+    }
+    return NULL;
+}
+
+static int refuse_name(struct parser *parser, const char *name, size_t length)
+{
+    char word[UVH_OPTIONS_VARIABLE_SIZE];
+    snprintf(word, sizeof(word), "%.*s", (int)length, name);
+    const char *no = strncmp(word, "no-", 3) == 0 ? "no-" : "";
+    const char *nearest = length < sizeof(word) ? uvh_suggest(word + strlen(no), name_at, parser) : NULL;
+    bool negated;
+    /* "--no-port" is near to no option: --port is known, and no switch. */
+    if (nearest != NULL && *no != '\0') {
+        snprintf(word, sizeof(word), "no-%s", nearest);
+        if (find_by_name(parser, word, strlen(word), &negated) == NULL)
+            nearest = NULL;
+    }
+    if (nearest == NULL)
+        return usage_error(parser, "there is no option '--%.*s'", (int)length, name);
+    return usage_error(parser, "there is no option '--%.*s'; did you mean '--%s%s'?", (int)length, name, no,
+                       nearest);
+}
+
 /* What is asked for instead of serving. */
 static bool read_action(struct parser *parser, const char *name)
 {
@@ -340,7 +379,7 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
     bool negated;
     const struct uvh_option *option = find_by_name(parser, name, length, &negated);
     if (option == NULL)
-        return usage_error(parser, "there is no option '--%.*s'", (int)length, name);
+        return refuse_name(parser, name, length);
     if (!takes_value(option)) {
         if (has_value)
             return usage_error(parser, "option '--%.*s' takes no value", (int)length, name);

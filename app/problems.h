@@ -19,7 +19,7 @@ struct uvh_problems {
     size_t count; /* may be more than are kept */
     struct uvh_problem {
         struct uvh_mark mark;
-        char text[480]; /* cut; control characters are shown as '?' */
+        char text[1000]; /* cut; control characters are shown as '?' */
     } items[UVH_PROBLEMS_MAX];
 };
 

@@ -178,6 +178,18 @@ static int serve_with(const struct uvh_options *options, const struct uvh_serve_
     return code;
 }
 
+/* Fewer keys than certificates are right when the last ones lie with theirs, and else the cause. */
+static void hint_at_keys(const struct uvh_tls_options *given, struct uvh_problems *problems)
+{
+    if (given->keys.count == 0 || given->keys.count >= given->certificates.count)
+        return;
+    uvh_problems_add(
+        problems, (struct uvh_mark){0, 0},
+        "--tls-key: there are %zu certificates and %zu keys, which are counted in order: the first "
+        "key is for the first certificate; give \"\" for one whose key is in its own file",
+        given->certificates.count, given->keys.count);
+}
+
 static int print_or_serve(const struct uvh_options *options, struct uvh_serve_site *made)
 {
     struct uvh_problems problems = {.file = "uvhttp"};
@@ -195,6 +207,7 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
     if (uvh_tls_open(&tls, &made->tls, options, false, &problems)) {
         code = serve_with(options, made, &tls);
     } else {
+        hint_at_keys(&options->tls, &problems);
         uvh_problems_print(&problems, stderr);
         code = UVH_EXIT_FAILED;
     }

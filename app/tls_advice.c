@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <openssl/err.h>
@@ -264,11 +265,22 @@ static void look_at_certificate(const struct adviser *adviser, size_t index, str
     sk_X509_INFO_pop_free(infos, X509_INFO_free);
 }
 
+static void look_at_key_file(const struct adviser *adviser, size_t index)
+{
+    const uvhttp_tls_certificate_t *one = &adviser->config->certificates[index];
+    const char *path = one->key_file != NULL ? one->key_file : one->certificate_file;
+    struct stat facts;
+    if (path != NULL && stat(path, &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
+        advise(adviser, "every user of this machine can read the key in '%s': chmod 600", path);
+}
+
 static void look_at_certificates(const struct adviser *adviser)
 {
     struct names names = {.items = NULL};
-    for (size_t i = 0; i < adviser->config->certificate_count; i++)
+    for (size_t i = 0; i < adviser->config->certificate_count; i++) {
         look_at_certificate(adviser, i, &names);
+        look_at_key_file(adviser, i);
+    }
     if (adviser->config->certificate_count > 1)
         look_at_names(adviser, &names);
     for (size_t i = 0; i < names.count; i++)

@@ -83,7 +83,7 @@ static const char *name_keys(char *message)
 static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, struct uvh_problems *problems)
 {
     for (size_t i = 0; i < config->certificate_count; i++) {
-        char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
+        char message[UVH_TLS_MESSAGE_SIZE] = "";
         uvhttp_tls_certificate_t one = config->certificates[i];
         one.client_auth = UVHTTP_TLS_CLIENT_AUTH_OFF; /* whose authorities are with the others */
         const uvhttp_tls_config_t alone = {.certificates = &one, .certificate_count = 1};
@@ -110,7 +110,7 @@ static void note(const struct uvh_tls *tls, int err, char *message, struct uvh_p
 static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool only_check,
                  struct uvh_problems *problems)
 {
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
+    char message[UVH_TLS_MESSAGE_SIZE] = "";
     size_t before = problems->count;
     int err = uvhttp_tls_new(&tls->tls, config, message, sizeof(message));
     if (only_check)
@@ -168,7 +168,7 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, const 
         return true;
     uvhttp_tls_config_t config = setup->config;
     if (setup->self_signed) {
-        char message[UVHTTP_CONFIG_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
+        char message[UVH_TLS_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
         struct uvh_machine_addresses addresses = {.count = 0};
         collect_addresses(options, &addresses);
         if (!uvh_self_signed_open(&tls->self_signed, &addresses, !only_check, message, sizeof(message))) {
@@ -210,7 +210,7 @@ bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh
 
 static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *text, const char *reason)
 {
-    char line[UVHTTP_CONFIG_MESSAGE_SIZE + 80];
+    char line[UVH_TLS_MESSAGE_SIZE + 80];
     snprintf(line, sizeof(line), "%s%s", text, reason);
     uvhttp_log_to_stderr(level, line, &tls->log_level);
 }
@@ -218,7 +218,7 @@ static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *
 static void reload(void *arg)
 {
     struct uvh_tls *tls = arg;
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
+    char message[UVH_TLS_MESSAGE_SIZE] = "";
     int err = uvhttp_tls_reload(tls->tls, message, sizeof(message));
     if (err == 0)
         log_line(tls, UVHTTP_LOG_INFO, "certificates loaded again, by SIGHUP", "");

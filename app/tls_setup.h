@@ -7,6 +7,8 @@
 #include "self_signed.h"
 #include "setup.h"
 
+#define UVH_TLS_MESSAGE_SIZE 1024 /* what the library says of TLS has paths of files */
+
 struct uvh_tls {
     uvhttp_tls_t *tls; /* NULL: the setup wants none */
     const struct uvh_setup_tls *setup;

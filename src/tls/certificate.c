@@ -85,7 +85,8 @@ static int read_certificates(struct uvh_tls_certificate *made, const struct pem 
     ERR_clear_error();
     made->leaf = PEM_read_bio_X509_AUX(bio, NULL, uvh_tls_no_passphrase, NULL);
     if (made->leaf == NULL)
-        err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be read", made->source);
+        err = uvh_tls_refuse_because(message, uvh_tls_no_certificate(pem->text, pem->size),
+                                     "the certificate of %s cannot be read", made->source);
     else
         err = read_chain(made, bio, message);
     BIO_free(bio);
@@ -118,7 +119,7 @@ static int give_passphrase(char *buffer, int size, int writing, void *arg)
 }
 
 static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
-                    const struct pem *pem, const uvhttp_allocator_t *allocator,
+                    const struct pem *pem, bool own_file, const uvhttp_allocator_t *allocator,
                     struct uvh_tls_message message)
 {
     struct pem phrase = {0};
@@ -133,8 +134,9 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
         ERR_clear_error();
         made->key = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &given);
         if (made->key == NULL)
-            err = uvh_tls_refuse_by_openssl(message, "the key of %s cannot be read from %s", made->source,
-                                            pem->path == NULL ? "its text" : pem->path);
+            err = uvh_tls_refuse_because(message, uvh_tls_no_key(pem->text, pem->size, own_file),
+                                         "the key of %s cannot be read from %s", made->source,
+                                         pem->path == NULL ? "its text" : pem->path);
     }
     BIO_free(bio);
     pem_close(&phrase, allocator);
@@ -156,7 +158,7 @@ static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certific
     if (err == 0 && own_key)
         err = pem_open(&key, "key_file", from->key_file, from->key, allocator, message);
     if (err == 0)
-        err = read_key(made, from, own_key ? &key : &certificate, allocator, message);
+        err = read_key(made, from, own_key ? &key : &certificate, own_key, allocator, message);
     pem_close(&certificate, allocator);
     pem_close(&key, allocator);
     return err;

@@ -81,15 +81,36 @@ const char *uvh_tls_failure_reason(void)
 }
 
 /* The first error, unless the queue holds that memory ran out. */
-int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format, ...)
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 0)))
+#endif
+static int
+refuse(struct uvh_tls_message message, const char *reason, const char *format, va_list arguments)
 {
     unsigned long first = ERR_peek_error();
     if (uvh_tls_failure_is_memory())
         return UVHTTP_ENOMEM;
-    va_list arguments;
-    va_start(arguments, format);
-    write_message(message, first == 0 ? "unknown error" : reason_of(first), format, arguments);
-    va_end(arguments);
+    if (reason == NULL)
+        reason = first == 0 ? "unknown error" : reason_of(first);
+    write_message(message, reason, format, arguments);
     ERR_clear_error();
     return UVHTTP_ECONFIG;
+}
+
+int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int err = refuse(message, NULL, format, arguments);
+    va_end(arguments);
+    return err;
+}
+
+int uvh_tls_refuse_because(struct uvh_tls_message message, const char *reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int err = refuse(message, reason, format, arguments);
+    va_end(arguments);
+    return err;
 }

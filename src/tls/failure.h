@@ -27,6 +27,13 @@ __attribute__((format(printf, 2, 3)))
 #endif
 int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format, ...);
 
+/* The same with a reason of our own; NULL: that of OpenSSL. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int
+uvh_tls_refuse_because(struct uvh_tls_message message, const char *reason, const char *format, ...);
+
 /* The reason at the head of this thread's queue, which is emptied. Static. */
 const char *uvh_tls_failure_reason(void);
 

@@ -1,6 +1,8 @@
 /* See the header. */
 #include "tls/read_file.h"
 
+#include <string.h>
+
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pemerr.h>
@@ -73,4 +75,59 @@ bool uvh_tls_is_end_of_text(void)
     if (end)
         ERR_clear_error();
     return end;
+}
+
+/* ---- what is there instead ---- */
+
+/* DER begins with a sequence; its first element tells what it is. */
+enum der { DER_NONE, DER_CERTIFICATE, DER_KEY, DER_PKCS12 };
+
+static enum der look_at_der(const char *text, size_t size)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t head = size > 8 && bytes[0] == 0x30 && bytes[1] >= 0x80 && bytes[1] <= 0x83 ? 2U + (bytes[1] & 3U)
+                  : size > 8 && bytes[0] == 0x30 && bytes[1] < 0x80                    ? 2U
+                                                                                       : 0;
+    if (head == 0)
+        return DER_NONE;
+    if (bytes[head] == 0x30)
+        return head > 2 ? DER_CERTIFICATE : DER_NONE; /* none is so short, but "000" is text */
+    if (bytes[head] != 0x02 || bytes[head + 1] != 1)
+        return DER_NONE;
+    return bytes[head + 2] == 3 ? DER_PKCS12 : DER_KEY;
+}
+
+static const char *const empty = "it is empty";
+static const char *const pkcs12 = "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem";
+
+const char *uvh_tls_no_certificate(const char *text, size_t size)
+{
+    enum der form = look_at_der(text, size);
+    if (size == 0)
+        return empty;
+    if (form == DER_PKCS12)
+        return pkcs12;
+    if (form == DER_CERTIFICATE)
+        return "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem";
+    if (strstr(text, "-----BEGIN CERTIFICATE") != NULL || strstr(text, "-----BEGIN TRUSTED CERT") != NULL)
+        return NULL; /* one that is broken */
+    if (form == DER_KEY || strstr(text, "PRIVATE KEY-----") != NULL)
+        return "it holds a private key: are certificate and key swapped?";
+    return NULL;
+}
+
+const char *uvh_tls_no_key(const char *text, size_t size, bool own_file)
+{
+    enum der form = look_at_der(text, size);
+    if (size == 0)
+        return empty;
+    if (form == DER_PKCS12)
+        return pkcs12;
+    if (form == DER_KEY)
+        return "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem";
+    if (!own_file || strstr(text, "PRIVATE KEY-----") != NULL)
+        return NULL;
+    if (form == DER_CERTIFICATE || strstr(text, "-----BEGIN CERTIFICATE-----") != NULL)
+        return "it holds a certificate and no private key: are certificate and key swapped?";
+    return NULL;
 }

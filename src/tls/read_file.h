@@ -26,4 +26,9 @@ int uvh_tls_no_passphrase(char *buffer, int size, int writing, void *arg);
 /* After such a reader gave nothing: the text was at its end, and not broken. Empties the error queue when so. */
 bool uvh_tls_is_end_of_text(void);
 
+/* What else a text is in which no certificate, or no private key, was found: a reason for a message. `own_file`:
+ * it is to be the key alone. NULL: nothing that is known. */
+const char *uvh_tls_no_certificate(const char *text, size_t size);
+const char *uvh_tls_no_key(const char *text, size_t size, bool own_file);
+
 #endif

@@ -133,8 +133,14 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
     ([], "Usage:"),
     (["server"], "there is no command 'server'"),
     (["help", "me"], "there is no command 'me'"),
-    (["serve", "--prot", "80"], "there is no option '--prot'"),
-    (["serve", "--no-port"], "there is no option '--no-port'"),
+    (["serve", "--prot", "80"], "there is no option '--prot'; did you mean '--port'?\nTry"),
+    (["serve", "--no-port"], "there is no option '--no-port'\nTry"),
+    (["serve", "--no-listings"], "there is no option '--no-listings'; did you mean '--no-listing'?\nTry"),
+    (["serve", "--tls-crt=a"], "there is no option '--tls-crt'; did you mean '--tls-cert'?\nTry"),
+    (["serve", "--print-conf"], "there is no option '--print-conf'; did you mean '--print-config'?\nTry"),
+    (["check", "--tset", "a"], "there is no option '--tset'\nTry"),
+    (["run", "--tset", "a"], "there is no option '--tset'; did you mean '--test'?\nTry"),
+    (["serve", "--" + 100 * "x"], "there is no option '--xxx"),
     (["serve", "-x"], "there is no option '-x'"),
     (["serve", "-qx"], "there is no option '-x'"),
     (["serve", "--port"], "option '--port' needs a value (PORT)"),
@@ -833,3 +839,14 @@ def test_the_descriptor_limit_is_raised_to_the_hard_one(tmp_path):
     limits = pathlib.Path(f"/proc/{program.process.pid}/limits").read_text()
     program.stop()
     assert re.search(rf"Max open files\s+{hard}\s+{hard}\s", limits)
+
+
+def test_a_port_that_needs_a_permission_is_told_with_the_way_to_it(site):
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    if first <= 1:
+        pytest.skip("every port is allowed to everybody here")
+    without = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"] if os.geteuid() == 0 else []
+    done = subprocess.run([*without, built("uvhttp"), "serve", "-l", "127.0.0.1:1", str(site)], capture_output=True, text=True, env=clean_environment())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == ("uvhttp: there is no permission to listen on port 1; choose one above 1023 with --port, or allow it: "
+                           f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")

@@ -189,7 +189,7 @@ def test_refusals_name_what_is_wrong(tmp_path):
     cases = {
         (f"--cert={tmp_path}/none.pem",): f"certificate_file '{tmp_path}/none.pem' cannot be opened: no such file or directory",
         (f"--cert={tmp_path}",): f"certificate_file '{tmp_path}' is not a regular file",
-        (f"--cert={empty}",): f"the certificate of {empty} cannot be read: it holds no such thing in PEM form",
+        (f"--cert={empty}",): f"the certificate of {empty} cannot be read: it is empty",
         (f"--cert={good}", f"--key={key}"): "the key does not belong to the certificate",
         (f"--cert={good}", f"--key={empty}"): f"the key of {good} cannot be read from {empty}",
         (f"--cert={good}", "--min=2", "--max=1"): "min_version is TLS 1.3, and max_version is TLS 1.2",

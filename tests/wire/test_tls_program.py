@@ -395,6 +395,61 @@ def test_what_keeps_it_from_starting(site, tmp_path, flags, code, message):
     assert done.stderr.startswith("uvhttp: ") and message.format(**paths) in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.fixture
+def odd_files(pair, tmp_path):
+    """Files in another form than PEM, and empty: {name: path}."""
+    certificate, key = pair("right")
+    for kind, command in (("x509", ["x509"]), ("pkey", ["pkey"])):
+        tls.openssl(*command, "-in", certificate if kind == "x509" else key, "-outform", "DER", "-out", tmp_path / f"{kind}.der")
+    tls.openssl("ec", "-in", key, "-outform", "DER", "-out", tmp_path / "ec.der")
+    tls.openssl("pkcs12", "-export", "-in", certificate, "-inkey", key, "-passout", "pass:x", "-out", tmp_path / "both.p12")
+    (tmp_path / "empty").write_text("")
+    return {"certificate": certificate, "key": key, **{name: tmp_path / name for name in ("x509.der", "pkey.der", "ec.der", "both.p12", "empty")}}
+
+
+@pytest.mark.parametrize("certificate, key, message", [
+    ("key", "certificate", "it holds a private key: are certificate and key swapped?"),
+    ("pkey.der", "key", "it holds a private key: are certificate and key swapped?"),
+    ("certificate", "certificate", "it holds a certificate and no private key: are certificate and key swapped?"),
+    ("x509.der", "key", "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem"),
+    ("certificate", "x509.der", "it holds a certificate and no private key: are certificate and key swapped?"),
+    ("certificate", "pkey.der", "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
+    ("certificate", "ec.der", "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
+    ("both.p12", "key", "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
+    ("certificate", "both.p12", "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
+    ("empty", "key", "it is empty"),
+    ("certificate", "empty", "it is empty"),
+])
+def test_files_that_hold_something_else(site, write, odd_files, certificate, key, message):
+    one, other = odd_files[certificate], odd_files[key]
+    told = f"the certificate of {one} cannot be read: {message}" if certificate != "certificate" else f"the key of {one} cannot be read from {other}: {message}"
+    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-key", other)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: tls: {told}\n")
+    assert problems(write(f"tls: {{certificates: [{{certificate: {one}, key: {other}}}]}}\n" + ANSWER)) == [f"1:22: tls: {told}"]
+    done = run("uvhttp", "cert", one, "-k", other)
+    assert (done.returncode, done.stderr) == (1, f"uvhttp cert: {told}\n")
+
+
+def test_keys_are_counted_in_order(site, pair):
+    one, other = tls.usual(), pair("other")
+    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-cert", other[0], "--tls-key", other[1])
+    assert done.returncode == 1 and "the key does not belong to the certificate" in done.stderr
+    assert ("uvhttp: --tls-key: there are 2 certificates and 1 keys, which are counted in order: the first key is for the first certificate; "
+            'give "" for one whose key is in its own file\n') in done.stderr
+
+
+def test_a_key_that_everybody_can_read_is_told(start, write, pair):
+    certificate, key = pair("a")
+    key.chmod(0o644)
+    told = f"every user of this machine can read the key in '{key}': chmod 600\n"
+    program = start("serve", "--tls-cert", certificate, "--tls-key", key)
+    eventually(lambda: " warning " + told in program.log(), "the warning")
+    path = write(f"tls: {{certificates: [{{certificate: {certificate}, key: {key}}}]}}\n" + ANSWER)
+    assert run("uvhttp", "check", path).stderr == f"{path}: warning: {told}"
+    key.chmod(0o640)
+    assert run("uvhttp", "check", path).stderr == ""
+
+
 # Addresses
 
 
@@ -983,6 +1038,7 @@ def expired(folder):
     tls.openssl("x509", "-req", "-in", folder / "expired.csr", "-key", both.with_name("key.pem"), "-days", "-1", "-out", folder / "expired.pem")
     with open(folder / "expired.pem", "ab") as file:
         file.write(both.with_name("key.pem").read_bytes())
+    (folder / "expired.pem").chmod(0o600)
     return folder / "expired.pem"
 
 
@@ -1006,10 +1062,12 @@ def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
         done = run("uvhttp", "cert", certificate, "-k", other)
         assert done.returncode == 1 and done.stdout.endswith("key: DOES NOT BELONG to certificate 1\n")
     done = run("uvhttp", "cert", certificate, "-k", certificate)
-    assert done.returncode == 1 and f"the key '{certificate}' cannot be read" in done.stderr
+    assert (done.returncode, done.stderr) == (1, f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a certificate "
+                                                 "and no private key: are certificate and key swapped?\n")
     certificate, key = pair("d", password="secret")
     (tmp_path / "phrase").write_text("secret\r\n")
-    assert "--passphrase-file" in run("uvhttp", "cert", certificate, "-k", key).stderr
+    assert run("uvhttp", "cert", certificate, "-k", key).stderr == (
+        f"uvhttp cert: the key of {certificate} cannot be read from {key}: the key is encrypted, and there is no pass phrase (--passphrase-file)\n")
     assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file", tmp_path / "phrase").returncode == 0
 
 
@@ -1056,7 +1114,7 @@ def test_cert_shows_no_control_characters(tmp_path):
     (["a", "b"], 2, "uvhttp cert: one file at a time\nTry 'uvhttp cert --help'.\n"),
     (["--what", "a"], 2, "Try 'uvhttp cert --help'.\n"),
     (["{folder}/none"], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
-    (["{folder}/text"], 1, "uvhttp cert: there is no certificate in '{folder}/text'; PEM is needed (BEGIN CERTIFICATE)\n"),
+    (["{folder}/text"], 1, "uvhttp cert: the certificate of {folder}/text cannot be read: it holds no such thing in PEM form\n"),
     (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
     (["{folder}"], 1, "uvhttp cert: "),
 ])

@@ -60,6 +60,7 @@ def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None
                 "-set_serial", str(int.from_bytes(os.urandom(8), "big")))
     path = pathlib.Path(path or where / "both.pem")
     path.write_bytes(made.read_bytes() + key.read_bytes())
+    path.chmod(0o600)
     return path
 
 
