@@ -1,8 +1,8 @@
-/* WebSocket: sends every message back.
+/* WebSocket: sends every message back. With a certificate and its key, over TLS (wss://).
  *
  *     python3 -m websockets ws://127.0.0.1:8080/echo
  *
- * Usage: websocket_echo [PORT]
+ * Usage: websocket_echo [PORT [CERTIFICATE KEY]]
  */
 #include <stdlib.h>
 
@@ -22,9 +22,32 @@ static void go_on(uvhttp_websocket_t *ws, void *arg)
     uvhttp_websocket_resume(ws);
 }
 
+/* On 127.0.0.1. `files`: a certificate and its key, or NULL for plain text. */
+static int begin(uvhttp_server_t *server, int port, char **files)
+{
+    if (files == NULL)
+        return uvhttp_server_listen(server, "127.0.0.1", port);
+    const uvhttp_tls_certificate_t certificate = {.certificate_file = files[0], .key_file = files[1]};
+    const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
+    uvhttp_tls_t *tls;
+    char message[512];
+    int err = uvhttp_tls_new(&tls, &config, message, sizeof(message));
+    if (err != 0)
+        fprintf(stderr, "%s\n", message);
+    else
+        err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);
+    uvhttp_tls_free(tls); /* the server keeps what it needs */
+    return err;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3) {
+        fprintf(stderr, "usage: websocket_echo [PORT [CERTIFICATE KEY]]\n");
+        return 2;
+    }
     const char *port = argc > 1 ? argv[1] : "8080";
+    char **files = argc > 3 ? argv + 2 : NULL;
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
@@ -37,12 +60,13 @@ int main(int argc, char **argv)
         .max_queue_size = 32 * 1024 * 1024,
     };
     int err = uvhttp_websocket_route(server, "/echo", &options);
-    if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
+    if (err == 0 && (err = begin(server, number, files)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        printf("listening on ws://127.0.0.1:%d/echo\n", uvhttp_server_port(server));
+        printf("listening on %s://127.0.0.1:%d/echo\n", files == NULL ? "ws" : "wss",
+               uvhttp_server_port(server));
         fflush(stdout);
         err = uvhttp_server_run(server);
     }

@@ -1,8 +1,8 @@
-/* WebSocket: sends every message back.
+/* WebSocket: sends every message back. With a certificate and its key, over TLS (wss://).
  *
  *     python3 -m websockets ws://127.0.0.1:8080/echo
  *
- * Usage: websocket_echo [PORT]
+ * Usage: websocket_echo [PORT [CERTIFICATE KEY]]
  */
 #include <cstdio>
 #include <stdlib.h>
@@ -25,14 +25,28 @@ struct Echo {
 
 int main(int argc, char **argv)
 {
+    if (argc == 3) {
+        std::fprintf(stderr, "usage: websocket_echo [PORT [CERTIFICATE KEY]]\n");
+        return 2;
+    }
     uvhttp::Server server;
     server.webSocket("/echo", Echo(),
                      {.maxMessageSize = 16 * 1024 * 1024,
                       .maxQueueSize = 32 * 1024 * 1024,
                       .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED});
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    const int port = argc > 1 ? std::stoi(argv[1]) : 8080;
+    const bool tls = argc > 3;
+    if (tls) {
+        const uvhttp::TlsCertificate certificates[] = {
+            {.certificateFile = argv[2], .keyFile = argv[3]}
+        };
+        server.listenTls("127.0.0.1", port, uvhttp::Tls({.certificates = certificates}));
+    } else {
+        server.listen("127.0.0.1", port);
+    }
+    server.stopOnSignals();
     if (!server.error()) {
-        std::printf("listening on ws://127.0.0.1:%d/echo\n", server.port());
+        std::printf("listening on %s://127.0.0.1:%d/echo\n", tls ? "wss" : "ws", server.port());
         std::fflush(stdout);
     }
     if (Result error = server.run()) {

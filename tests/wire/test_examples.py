@@ -43,8 +43,8 @@ def program_of(request):
 def start(program_of):
     running = []
 
-    def starter(name, *arguments):
-        running.append(Program(program_of(name), *(arguments or ["0"]), cwd=ROOT))
+    def starter(name, *arguments, **how):
+        running.append(Program(program_of(name), *(arguments or ["0"]), cwd=ROOT, **how))
         return running[-1]
 
     yield starter
@@ -555,6 +555,21 @@ def test_websocket_client_says_why_it_cannot(url, error):
     done = subprocess.run([built("websocket_client"), url.format(port=port)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
     assert done.returncode == 1 and error.format(port=port) in done.stderr
+
+
+def test_websocket_echo_over_tls(start, tmp_path):
+    """With the client of docs/websocket.md."""
+    ca = tls.authority()
+    both = tls.certificate("localhost", ca=ca)
+    program = start("websocket_echo", "0", both, both.with_name("key.pem"))
+    assert re.fullmatch(r"listening on wss://127\.0\.0\.1:\d+/echo", program.line)
+    done = subprocess.run([built("websocket_client"), "--ca", ca, f"wss://localhost:{program.port}/echo"], input="hello\nworld\n", capture_output=True,
+                          text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    assert (done.returncode, done.stdout) == (0, "hello\nworld\n"), done.stderr
+    program = start("websocket_echo", "0", both, tls.usual(), wait=False)
+    assert program.wait() == 1 and "the key does not belong to the certificate" in program.log()
+    program = start("websocket_echo", "0", both, wait=False)
+    assert program.wait() == 2 and program.log().startswith("usage: ")
 
 
 @pytest.mark.parametrize("name", ["echo.py", "echo.mjs"])
