@@ -87,7 +87,7 @@ const struct uvh_option uvh_option_table[] = {
         "its private key (PEM), unless that is in the same file; the n-th key belongs to the n-th "
         "certificate"),
     TLS("tls-self-signed", SWITCH, self_signed, 0, 0, NULL,
-        "serve HTTPS with a certificate of our own, for localhost and the name of this machine"),
+        "serve HTTPS with a certificate of our own, for localhost, this machine's name and its addresses"),
     TLS("tls-passphrase-file", TEXT, passphrase_file, 0, 0, "FILE",
         "file whose first line is the pass phrase of the keys"),
     SERVE_WORD("tls-profile", tls.profile, profile_words, "PROFILE",
