@@ -14,8 +14,9 @@ from static_server import MIB, StaticServer, place, serve, write  # noqa: F401 (
 from wire_server import eventually
 
 KINDS = ["large", "large?how=copy", "large?how=borrowed", "file", "parts", "pieces-out", "pulled", "blocking"]
-# The server's clock counts in milliseconds and is read once in a turn of its loop.
-SLACK_SECONDS = 0.005
+# The server's clock is read once in a turn of its loop, which a busy machine may hold up: what it counts may have begun
+# so long before the client's.
+SLACK_SECONDS = 0.2
 
 
 def target(kind, size, rate, burst=0, piece=2000):
