@@ -16,8 +16,8 @@ set(emulated_backend "")
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     find_path(UVHTTP_SIMDE_INCLUDE_DIR simde/arm/neon.h)
     if(UVHTTP_SIMDE_INCLUDE_DIR)
-        uvhttp_add_objects(uvhttp_emulated_backend src/codec/h1_backend.c src/codec/h1_parser_neon.c
-            src/codec/payload_neon.c)
+        uvhttp_add_objects(uvhttp_emulated_backend src/codec/http1/backend.c src/codec/http1/parser_neon.c
+            src/codec/simd/payload_neon.c)
         target_compile_definitions(uvhttp_emulated_backend PUBLIC UVH_NEON_EMULATED)
         target_include_directories(uvhttp_emulated_backend PRIVATE tests/support/emulated)
         target_include_directories(uvhttp_emulated_backend SYSTEM PRIVATE ${UVHTTP_SIMDE_INCLUDE_DIR})

@@ -16,7 +16,7 @@ function(uvhttp_without_websocket)
         set(kept "")
         foreach(source ${${list}})
             file(STRINGS ${source} uses
-                REGEX "^#include [<\"](uvhttp/(websocket|topics|redis)\\.h|codec/(ws_|sha1\\.h)|modules/(websocket|topic)|support/ws_)")
+                REGEX "^#include [<\"](uvhttp/(websocket|topics|redis)\\.h|(codec/)?websocket/|support/ws_)")
             if(NOT uses)
                 list(APPEND kept ${source})
             endif()

@@ -29,7 +29,7 @@ def read_table(root, violations):
         line = line.split("#")[0].strip()
         if not line:
             continue
-        match = re.fullmatch(r"([\w]+):([^|]*)\|([^|]*)\|([^|]*)", line)
+        match = re.fullmatch(r"([\w/]+):([^|]*)\|([^|]*)\|([^|]*)", line)
         if not match:
             violations.append(f"tools/layers.txt:{number}: not of the form 'folder: folders | headers | posix'")
             continue
@@ -37,9 +37,14 @@ def read_table(root, violations):
         layers[name] = Layer(*[cell.split() for cell in cells])
     for name, layer in layers.items():
         for folder in layer.folders:
-            if folder != ANY and folder not in layers:
+            if folder != ANY and not rows_of(folder, layers):
                 violations.append(f"tools/layers.txt: {name} may include {folder}, which is no folder of the table")
     return layers
+
+
+def rows_of(folder, layers):
+    """What a folder in the table stands for: its own row, or those of all folders in it."""
+    return {name for name in layers if name == folder or name.startswith(f"{folder}/")}
 
 
 def find_cycle(edges):
@@ -66,10 +71,14 @@ def find_cycle(edges):
     return None
 
 
-def folder_of(path):
+def folder_of(path, layers):
+    """The row for a file: of `src/codec/text/` that of `codec/text` when there is one, or that of `codec`."""
     if path.parts[0] == "include":
         return "public"
-    return path.parts[1] if path.parts[0] == "src" and len(path.parts) > 2 else path.parts[0]
+    if path.parts[0] != "src" or len(path.parts) < 3:
+        return path.parts[0]
+    inner = "/".join(path.parts[1:3])
+    return inner if inner in layers else path.parts[1]
 
 
 def resolve(path, name, files):
@@ -93,14 +102,16 @@ def check_system_header(layer, name, cxx):
 def check(root):
     violations = []
     layers = read_table(root, violations)
-    cycle = find_cycle({name: set(layer.folders) - {ANY} for name, layer in layers.items()})
+    allowed = {name: set().union(*(rows_of(folder, layers) for folder in layer.folders)) for name, layer in layers.items()}
+    cycle = find_cycle(allowed)
     if cycle:
         violations.append(f"tools/layers.txt: the folders go round in a circle: {' -> '.join(cycle)}")
     paths = csource.c_files(root, suffixes=(".c", ".h", ".cpp", ".hpp", ".inc"))
     files = {path.as_posix() for path in paths}
     edges = {}
     for path in paths:
-        folder, layer = folder_of(path), layers.get(folder_of(path))
+        folder = folder_of(path, layers)
+        layer = layers.get(folder)
         if layer is None:
             violations.append(f"{path}: tools/layers.txt has no row for the folder {folder}")
             continue
@@ -120,8 +131,8 @@ def check(root):
                     violations.append(f"{where}: {folder} {fault}")
             else:
                 edges[path.as_posix()].add(target)
-                to = folder_of(csource.pathlib.Path(target))
-                if to != folder and to not in layer.folders and ANY not in layer.folders:
+                to = folder_of(csource.pathlib.Path(target), layers)
+                if to != folder and to not in allowed[folder] and ANY not in layer.folders:
                     violations.append(f"{where}: {folder} may not include {to} ({name})")
     cycle = find_cycle(edges)
     if cycle:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes src/codec/mime_table.inc, the media types by extension, from the database mime-db.
+"""Writes src/codec/fields/mime_table.inc, the media types by extension, from the database mime-db.
 
     npm pack mime-db@1.54.0 && tar xzf mime-db-1.54.0.tgz
     tools/make_mime_table.py package
@@ -14,7 +14,7 @@ import json
 import pathlib
 import sys
 
-TABLE = pathlib.Path(__file__).resolve().parent.parent / "src" / "codec" / "mime_table.inc"
+TABLE = pathlib.Path(__file__).resolve().parent.parent / "src/codec/fields/mime_table.inc"
 LONGEST = 15  # bytes of an extension, EXTENSION_SIZE of mime.c less one
 SOURCES = ("iana", None, "nginx", "apache")  # None: added by mime-db itself
 

@@ -1,4 +1,4 @@
-/* The content codings that uvhttp makes, by number: what codec/coding.h names and chooses, and platform/compress.h makes. */
+/* The content codings that uvhttp makes, by number: what codec/fields/coding.h names and chooses, and platform/compress.h makes. */
 #ifndef UVH_BASE_CODING_H
 #define UVH_BASE_CODING_H
 

@@ -4,7 +4,7 @@
 
 #include <uvhttp/error.h>
 
-#include "codec/h1_encode.h"
+#include "codec/http1/encode.h"
 #include "conn/pace.h"
 #include "h1/h1.h"
 #include "server/server.h"

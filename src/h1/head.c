@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "codec/field.h"
-#include "codec/h1_encode.h"
+#include "codec/fields/field.h"
+#include "codec/http1/encode.h"
+#include "codec/text/number.h"
 #include "server/server.h"
 
 /* Status line, Date, Content-Length, Connection, empty line: 160 bytes at most. */
@@ -81,7 +82,7 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
         out = PUT(out, "Transfer-Encoding: chunked\r\n");
     } else if (!uvh_response_is_bodiless(response->status) && response->body.size != UVHTTP_LENGTH_UNKNOWN) {
         out = PUT(out, "Content-Length: ");
-        out += uvh_h1_encode_number(out, response->body.size);
+        out += uvh_number_write(out, response->body.size);
         out = PUT(out, "\r\n");
     }
     bool old_client = exchange->base.request.head->minor_version == 0; /* for whom closing is the usual */

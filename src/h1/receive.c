@@ -4,7 +4,7 @@
 
 #include <uvhttp/error.h>
 
-#include "codec/authority.h"
+#include "codec/fields/authority.h"
 #include "conn/conn_io.h"
 #include "server/server.h"
 #include "tls/info.h"

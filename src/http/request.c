@@ -8,8 +8,8 @@
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
-#include "codec/field.h"
-#include "codec/target.h"
+#include "codec/fields/field.h"
+#include "codec/http1/target.h"
 
 static const uvhttp_slice_t no_slice = {NULL, 0};
 

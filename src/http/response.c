@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "codec/field.h"
-#include "codec/h1_encode.h"
+#include "codec/fields/field.h"
+#include "codec/http1/encode.h"
 
 enum {
     FIRST_HEADERS = 8,

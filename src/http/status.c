@@ -1,8 +1,8 @@
-/* Reason phrases by status code, for texts; status lines are pre-built in codec/h1_encode.c from the same table. */
+/* Reason phrases by status code, for texts; status lines are pre-built in codec/http1/encode.c from the same table. */
 #include <uvhttp/response.h>
 
 #include "base/compiler.h"
-#include "codec/status.h"
+#include "codec/http1/status.h"
 
 #define PHRASE(status, phrase) [status] = (phrase),
 

@@ -5,7 +5,7 @@
  * so the same bytes always have the same coded ones; no window is larger than every decoder takes (RFC 9659: 8 MiB for zstd). All memory
  * comes from the allocator.
  *
- * No I/O. Any thread, one at a time for one compressor. Called by modules/compress.c and for files that are compressed while they are served. */
+ * No I/O. Any thread, one at a time for one compressor. Called by middleware/compress.c and for files that are compressed while they are served. */
 #ifndef UVH_PLATFORM_COMPRESS_H
 #define UVH_PLATFORM_COMPRESS_H
 

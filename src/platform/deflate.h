@@ -2,7 +2,7 @@
  * builds without BUILD_WITH_COMPRESSION.
  *
  * Always true: all memory comes from the allocator when one is made, and its size is known before. Any thread, one at a time for one of them. Called by
- * modules/websocket_deflate.c. */
+ * websocket/deflate.c. */
 #ifndef UVH_PLATFORM_DEFLATE_H
 #define UVH_PLATFORM_DEFLATE_H
 

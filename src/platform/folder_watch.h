@@ -9,7 +9,7 @@
  *
  * What the system does not tell: changes through another name of the same file, behind a link that leads to another folder, through a mapping, and on
  * other machines of a network file system. Always true: at most so many folders as were allowed, whatever is asked for; a folder that is here once
- * stays until the end, watched or not. Called by modules/static_fetch.c. */
+ * stays until the end, watched or not. Called by files/static_fetch.c. */
 #ifndef UVH_PLATFORM_FOLDER_WATCH_H
 #define UVH_PLATFORM_FOLDER_WATCH_H
 

@@ -2,7 +2,7 @@
  * For uploads: nobody ever sees half a file under the name that was meant, and what is given up is removed.
  *
  * All functions may wait for the disk, so they run in jobs; any thread, one at a time for one store. Results are 0 or a negative errno, which is
- * libuv's code. Called by modules/spool.c and modules/static_upload.c. */
+ * libuv's code. Called by uploads/spool.c and files/static_upload.c. */
 #ifndef UVH_PLATFORM_STORE_H
 #define UVH_PLATFORM_STORE_H
 

@@ -8,8 +8,8 @@
 #include <uvhttp/static.h>
 
 #include "base/alloc.h"
-#include "codec/field.h"
-#include "codec/method.h"
+#include "codec/fields/field.h"
+#include "codec/http1/method.h"
 #include "route/pattern.h"
 #include "route/routing.h"
 

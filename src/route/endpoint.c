@@ -6,8 +6,8 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
-#include "codec/field.h"
-#include "codec/method.h"
+#include "codec/fields/field.h"
+#include "codec/http1/method.h"
 
 enum { MAX_NAMES_SIZE = 1 << 16 };
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "codec/authority.h"
+#include "codec/fields/authority.h"
 
 enum { FIRST_CAPACITY = 8 };
 

@@ -16,7 +16,7 @@
 #endif
 
 #include "base/compiler.h"
-#include "codec/scan_swar.h"
+#include "codec/simd/scan_swar.h"
 #include "http/request.h"
 
 enum { UVH_SEGMENT_WORD = 8, UVH_SEGMENT_BLOCK = 16 };

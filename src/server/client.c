@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "codec/authority.h"
-#include "codec/field.h"
-#include "codec/forwarded.h"
+#include "codec/fields/authority.h"
+#include "codec/fields/field.h"
+#include "codec/fields/forwarded.h"
 #include "platform/socket.h"
 #include "server/exchange.h"
 #include "server/server.h"

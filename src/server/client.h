@@ -4,7 +4,7 @@
 
 #include <uvhttp/embedding.h>
 
-#include "codec/address_prefix.h"
+#include "codec/fields/address_prefix.h"
 
 /* Who is believed. Belongs to the server. */
 struct uvh_proxies {

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "codec/method.h"
+#include "codec/http1/method.h"
 #include "conn/pace.h"
 #include "route/slash.h"
 #include "server/blocking.h"

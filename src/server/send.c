@@ -5,8 +5,8 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
-#include "codec/field.h"
-#include "codec/mime.h"
+#include "codec/fields/field.h"
+#include "codec/fields/mime.h"
 #include "platform/file.h"
 #include "server/blocking.h"
 #include "server/send.h"

@@ -6,7 +6,7 @@
 #include <uvhttp/tls_client.h>
 
 #include "base/alloc.h"
-#include "codec/field.h"
+#include "codec/fields/field.h"
 #include "conn/stream.h"
 #include "conn/stream_connect.h"
 #include "server/blocking.h"

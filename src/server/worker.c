@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "codec/http_date.h"
+#include "codec/fields/http_date.h"
 #include "conn/conn.h"
 #include "conn/stream.h"
 #include "server/accept.h"

@@ -167,6 +167,15 @@ def test_layers_refuse_an_edge_that_is_not_listed(project):
     assert_refused(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n', "route may not include codec")
 
 
+def test_layers_with_a_row_for_a_folder_within_refuse_what_it_does_not_list(project):
+    table = SOUND["tools/layers.txt"]
+    row = next(line for line in table.splitlines() if line.startswith("codec:"))
+    write(project, "tools/layers.txt", table.replace(row, f"{row}\n{row.replace('codec:', 'codec/text:')}"))
+    write(project, "src/codec/text/chars.h", "#include <stddef.h>\n")
+    write(project, "src/codec/parse.h", "#include <stddef.h>\n")
+    assert_refused(project, "layers", "src/codec/text/chars.c", '#include "codec/parse.h"\n', "codec/text may not include codec")
+
+
 def test_layers_refuse_a_cycle_of_headers(project):
     write(project, "src/base/one.h", "#include <stddef.h>\n")
     write(project, "src/base/two.h", '#include "base/one.h"\n')
@@ -225,7 +234,7 @@ def test_pool_of_libuv_is_refused_in_the_library(project, call):
     text = f"void f(void)\n{{\n    {call};\n}}\n"
     write(project, "tests/unit/fine.c", text)
     assert run_check(project, "banned") == (0, "")
-    assert_refused(project, "banned", "src/modules/bad.c", text, "bad.c:3", "is banned")
+    assert_refused(project, "banned", "src/files/bad.c", text, "bad.c:3", "is banned")
 
 
 @pytest.mark.parametrize("line", ["int my_sleep(int a);", "x.sleep(1);", "x->sleep(1);", "// gets(a)", "snprintf(a, 1, b);",

@@ -120,9 +120,9 @@ def test_a_wrong_option_is_explained(tmp_path, options, words):
 def test_a_build_without_websocket_has_nothing_of_it(tmp_path):
     """Nothing of it is compiled, what is left does not need it, and programs can include all headers."""
     options = ["-DCMAKE_BUILD_TYPE=Debug", "-DBUILD_WITH_MIMALLOC=OFF"]
-    assert "uvhttp_objects.dir/src/modules/websocket.c.o" in configured_targets(tmp_path / "with", *options)
+    assert "uvhttp_objects.dir/src/websocket/websocket.c.o" in configured_targets(tmp_path / "with", *options)
     targets = configured_targets(tmp_path, *options, "-DBUILD_WITH_WEBSOCKET=OFF")
-    own = re.compile(r"(src/(codec/(ws_|sha1)|modules/(websocket|topic)|redis/)|examples/websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)")
+    own = re.compile(r"(src/((codec/)?websocket/|redis/)|examples/websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)")
     assert "examples/" in targets and not own.findall(targets)
     subprocess.run(["ninja", "-C", tmp_path / "build", "uvhttp"], capture_output=True, check=True)
     library = tmp_path / "build/dist/lib/libuvhttp.so"

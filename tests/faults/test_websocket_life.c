@@ -17,9 +17,9 @@
 #include "base/bytes.h"
 #include "conn/conn.h"
 #include "conn/stream.h"
-#include "modules/websocket.h"
 #include "platform/deflate.h"
 #include "support/stage.h"
+#include "websocket/websocket.h"
 
 enum {
     SMALL_BUFFER = 4096,

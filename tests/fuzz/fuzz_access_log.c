@@ -2,7 +2,7 @@
  * printable ASCII only, and what a field says, unescaped, is the beginning of the value; JSON is a flat object of strings, numbers and
  * words in UTF-8 without control characters. The first byte makes the numbers, the next eight are the lengths of pattern and values. */
 #include "fuzz/fuzz_check.h"
-#include "modules/access_format.h"
+#include "observe/access_format.h"
 
 enum { SLICES = 8 };
 

@@ -1,7 +1,7 @@
 /* What proxies say. Holds: elements lie in the line from its end to its beginning, none is empty or has white space around it; addresses that
  * are read have one spelling, which reads as the same; and whatever a client puts in front, what a believed proxy has appended is what counts. */
-#include "codec/chars.h"
-#include "codec/forwarded.h"
+#include "codec/fields/forwarded.h"
+#include "codec/text/chars.h"
 #include "fuzz/fuzz_check.h"
 
 static void check_address(uvhttp_slice_t text)

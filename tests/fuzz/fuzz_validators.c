@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/authority.h"
-#include "codec/conditional.h"
-#include "codec/field.h"
-#include "codec/http_date.h"
-#include "codec/mime.h"
-#include "codec/range.h"
+#include "codec/fields/authority.h"
+#include "codec/fields/conditional.h"
+#include "codec/fields/field.h"
+#include "codec/fields/http_date.h"
+#include "codec/fields/mime.h"
+#include "codec/fields/range.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "fuzz/fuzz_check.h"
-#include "modules/websocket_deflate.h"
+#include "websocket/deflate.h"
 
 enum { MOST = 1 << 14, MESSAGES = 12 };
 

@@ -1,8 +1,8 @@
 /* Frames of WebSocket. The first byte chooses how the rest is cut, the second who the peer is, whether there is compression, and the limits. Holds: whole, cut and byte by byte, on every back
  * end, what the reader tells is what a plain reading of all bytes at once tells; a head that the reader takes is the one that is written for such a frame; a text in pieces is
  * UTF-8 when it is one byte by byte. */
-#include "codec/utf8.h"
-#include "codec/utf8_sequence.h"
+#include "codec/simd/utf8.h"
+#include "codec/text/utf8_sequence.h"
 #include "fuzz/fuzz_check.h"
 #include "support/backends.h"
 #include "support/ws_events.h"

@@ -1,9 +1,9 @@
 /* The handshake of WebSocket, both sides. Three bytes choose wishes; behind them, up to the first NUL, is one value, behind it another, and all of it an answer. Holds: what is chosen
  * exists; an origin equals itself, and whom it equals it is equalled by; a URL gives a request that the parser takes; what a server agrees to is within its wishes, and a client takes
  * the answer with the same terms; what a client takes is within what it offered; an answer is judged the same however it is cut. */
-#include "codec/ws_extension.h"
-#include "codec/ws_handshake.h"
-#include "modules/websocket_greeting.h"
+#include "codec/websocket/extension.h"
+#include "codec/websocket/handshake.h"
+#include "websocket/client_handshake.h"
 
 #include "fuzz/fuzz_check.h"
 

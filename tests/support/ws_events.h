@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/ws_reader.h"
+#include "codec/websocket/reader.h"
 
 struct ws_events {
     char *text;

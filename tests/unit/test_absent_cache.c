@@ -1,5 +1,5 @@
-/* modules/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when memory runs out; against a plain list. */
-#include "modules/absent_cache.h"
+/* files/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when memory runs out; against a plain list. */
+#include "files/absent_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

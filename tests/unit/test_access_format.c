@@ -12,7 +12,7 @@
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
-#include "modules/access_format.h"
+#include "observe/access_format.h"
 
 static struct uvh_access_format format;
 static char line[UVH_ACCESS_LINE_SIZE + 1];

@@ -12,7 +12,7 @@
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
-#include "codec/address_prefix.h"
+#include "codec/fields/address_prefix.h"
 #include "support/fault_heap.h"
 
 enum { ROUNDS = 3000, MOST_RULES = 12, LOOKUPS = 60 };

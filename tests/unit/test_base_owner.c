@@ -21,8 +21,8 @@
 #include "base/buffer.h"
 #include "base/owner.h"
 #include "base/slab.h"
-#include "modules/absent_cache.h"
-#include "modules/file_cache.h"
+#include "files/absent_cache.h"
+#include "files/file_cache.h"
 
 #if defined(UVH_DEBUG_CHECKS)
 #define CHECKED true

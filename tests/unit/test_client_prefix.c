@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "modules/client_prefix.h"
+#include "middleware/client_prefix.h"
 
 static void prefixes_are_cut_where_they_should(void **state)
 {

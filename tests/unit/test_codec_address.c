@@ -1,5 +1,5 @@
 /* Addresses and prefixes: what is one, the one spelling of each, and which prefix holds which address. */
-#include "codec/address_prefix.h"
+#include "codec/fields/address_prefix.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* base64 and base64url: the vectors of RFC 4648, what is refused, and that all bytes come back. */
-#include "codec/base64.h"
+#include "codec/text/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

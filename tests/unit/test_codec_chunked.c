@@ -11,7 +11,7 @@
 
 #include <uvhttp/parser.h>
 
-#include "codec/h1_encode.h"
+#include "codec/http1/encode.h"
 
 enum { MOST_CHUNKS = 6, MOST_DATA = 64, ROOM = 2048 };
 

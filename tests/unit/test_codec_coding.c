@@ -12,7 +12,7 @@
 #include <uvhttp/negotiate.h>
 
 #include "base/compiler.h"
-#include "codec/coding.h"
+#include "codec/fields/coding.h"
 #include "support/guarded.h"
 
 #define GZIP UVH_CODING_BIT(UVH_CODING_GZIP)

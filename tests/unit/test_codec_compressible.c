@@ -1,5 +1,5 @@
 /* Which media types are worth compressing. */
-#include "codec/compressible.h"
+#include "codec/fields/compressible.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

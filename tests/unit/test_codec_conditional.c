@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "codec/conditional.h"
+#include "codec/fields/conditional.h"
 
 #define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 

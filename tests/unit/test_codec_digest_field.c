@@ -1,5 +1,5 @@
-/* codec/digest_field.h: what a field of RFC 9530 says, and what is malformed. */
-#include "codec/digest_field.h"
+/* codec/fields/digest_field.h: what a field of RFC 9530 says, and what is malformed. */
+#include "codec/fields/digest_field.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

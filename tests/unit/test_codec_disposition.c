@@ -1,4 +1,4 @@
-/* codec/disposition.c: names of files as Content-Disposition. */
+/* codec/forms/disposition.c: names of files as Content-Disposition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/disposition.h"
+#include "codec/forms/disposition.h"
 
 static void names(void **state)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "codec/field.h"
-#include "codec/field_table.h"
+#include "codec/fields/field.h"
+#include "codec/fields/field_table.h"
 
 #define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 

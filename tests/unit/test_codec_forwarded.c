@@ -1,5 +1,5 @@
 /* What proxies say: which element of a list is believed, and that nothing in front of it can change that. */
-#include "codec/forwarded.h"
+#include "codec/fields/forwarded.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "codec/glob.h"
+#include "codec/text/glob.h"
 
 static bool matches(const char *pattern, const char *path)
 {

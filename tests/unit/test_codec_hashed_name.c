@@ -1,4 +1,4 @@
-/* codec/hashed_name.c: names as bundlers write them, and names that only look like it. */
+/* codec/fields/hashed_name.c: names as bundlers write them, and names that only look like it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "codec/hashed_name.h"
+#include "codec/fields/hashed_name.h"
 
 static bool is_hashed(const char *path)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "codec/http_date.h"
+#include "codec/fields/http_date.h"
 
 static int64_t parse(const char *text)
 {

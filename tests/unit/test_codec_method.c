@@ -11,7 +11,7 @@
 
 #include <uvhttp/parser.h>
 
-#include "codec/method.h"
+#include "codec/http1/method.h"
 
 struct known {
     uvhttp_method_t method;

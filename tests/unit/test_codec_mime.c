@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "codec/mime.h"
+#include "codec/fields/mime.h"
 
 static const char *type_of(const char *name)
 {
@@ -66,7 +66,7 @@ static void every_extension_is_found(void **state)
     (void)state;
     char line[160], before[32] = "";
     size_t count = 0;
-    FILE *table = fopen(UVHTTP_TESTS_DIR "/../src/codec/mime_table.inc", "r");
+    FILE *table = fopen(UVHTTP_TESTS_DIR "/../src/codec/fields/mime_table.inc", "r");
     assert_non_null(table);
     while (fgets(line, sizeof line, table) != NULL) {
         char extension[32], type[128], name[40];

@@ -1,5 +1,5 @@
 /* Parameters behind a value: where they are divided, and what is malformed. */
-#include "codec/parameter.h"
+#include "codec/fields/parameter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "codec/range.h"
+#include "codec/fields/range.h"
 
 #define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "codec/scan_swar.h"
+#include "codec/simd/scan_swar.h"
 
 enum { LONGEST = 40 };
 

@@ -1,5 +1,5 @@
 /* SHA-1: the examples of FIPS 180-4 (NIST's "SHA1.pdf" and "SHA_All.pdf"), and every length around the seams of blocks against digests that differ. */
-#include "codec/sha1.h"
+#include "codec/websocket/sha1.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

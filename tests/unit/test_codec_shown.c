@@ -1,5 +1,5 @@
 /* What others have sent, in texts of ours: visible, whole or marked as cut, whatever room there is. */
-#include "codec/shown.h"
+#include "codec/text/shown.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* codec/tar_head.c: each field at its place, and which members need records. tests/wire/test_static_archive.py has real programs read archives. */
-#include "codec/tar_head.h"
+/* codec/text/tar_head.c: each field at its place, and which members need records. tests/wire/test_static_archive.py has real programs read archives. */
+#include "codec/text/tar_head.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

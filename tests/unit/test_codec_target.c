@@ -12,7 +12,7 @@
 
 #include <uvhttp/parser.h>
 
-#include "codec/target.h"
+#include "codec/http1/target.h"
 
 #define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 

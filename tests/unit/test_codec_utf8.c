@@ -1,5 +1,5 @@
-/* codec/utf8.c on every back end, against the grammar of RFC 3629 section 4 taken byte by byte. */
-#include "codec/utf8.h"
+/* codec/simd/utf8.c on every back end, against the grammar of RFC 3629 section 4 taken byte by byte. */
+#include "codec/simd/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

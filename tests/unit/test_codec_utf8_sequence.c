@@ -1,5 +1,5 @@
-/* codec/utf8_sequence.c against the definition: every code point, and every two bytes. */
-#include "codec/utf8_sequence.h"
+/* codec/text/utf8_sequence.c against the definition: every code point, and every two bytes. */
+#include "codec/text/utf8_sequence.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The negotiation of permessage-deflate: which offers a server agrees to and what it answers, and which answers a client takes. */
-#include "codec/ws_extension.h"
+#include "codec/websocket/extension.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* codec/ws_frame.c: heads of frames by the layout of RFC 6455 section 5.2, and the codes of close frames. */
-#include "codec/ws_frame.h"
+/* codec/websocket/frame.c: heads of frames by the layout of RFC 6455 section 5.2, and the codes of close frames. */
+#include "codec/websocket/frame.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What a WebSocket handshake has in its fields: keys (with the example of RFC 6455 section 1.3), subprotocols, origins, URLs. */
-#include "codec/ws_handshake.h"
+#include "codec/websocket/handshake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* codec/ws_mask.c on every back end, against the definition of RFC 6455 section 5.3. */
-#include "codec/ws_mask.h"
+/* codec/websocket/mask.h on every back end, against the definition of RFC 6455 section 5.3. */
+#include "codec/websocket/mask.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/payload_backend.h"
+#include "codec/simd/payload_backend.h"
 #include "support/backends.h"
 #include "support/guarded.h"
 

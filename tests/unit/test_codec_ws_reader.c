@@ -1,5 +1,5 @@
-/* codec/ws_reader.c: every rule of RFC 6455 section 5, whole, cut at every place, byte by byte, on every back end. */
-#include "codec/ws_reader.h"
+/* codec/websocket/reader.c: every rule of RFC 6455 section 5, whole, cut at every place, byte by byte, on every back end. */
+#include "codec/websocket/reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include <uvhttp.h>
 
 #include "base/compiler.h"
-#include "codec/coding.h"
+#include "codec/fields/coding.h"
 #include "support/stage.h"
 
 #if UVHTTP_TESTS_COMPRESSION

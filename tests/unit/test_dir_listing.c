@@ -1,6 +1,6 @@
-/* modules/dir_listing.c and what it is made of: what the page, JSON and text show, and that names of any bytes stay text there.
+/* files/dir_listing.c and what it is made of: what the page, JSON and text show, and that names of any bytes stay text there.
  * tests/wire/test_static_listing.py reads pages back with a real HTML parser. */
-#include "modules/dir_listing.h"
+#include "files/dir_listing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* modules/file_cache.c and modules/file_entry.c: budgets, order of throwing out, references, what an entry holds, and what happens when
+/* files/file_cache.c and files/file_entry.c: budgets, order of throwing out, references, what an entry holds, and what happens when
  * memory runs out. After each operation the cache is checked as a whole. */
-#include "modules/file_cache.h"
+#include "files/file_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

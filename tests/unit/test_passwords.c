@@ -1,4 +1,4 @@
-/* modules/passwords.c: what is refused, files of passwords, and every allocation failing in turn, in the making and in a request. */
+/* middleware/passwords.c: what is refused, files of passwords, and every allocation failing in turn, in the making and in a request. */
 #include <uvhttp.h>
 
 #include <setjmp.h>

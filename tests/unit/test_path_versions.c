@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "modules/path_versions.h"
+#include "files/path_versions.h"
 
 static struct uvh_path_versions versions;
 static _Atomic uint64_t changed;

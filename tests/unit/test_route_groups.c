@@ -10,7 +10,7 @@
 
 #include <uvhttp/error.h>
 
-#include "codec/method.h"
+#include "codec/http1/method.h"
 #include "route/router.h"
 #include "support/fault_heap.h"
 

@@ -1,4 +1,4 @@
-/* modules/static_files.c inside a running server: prewarming, what the quick path allocates, how routes and prefixes meet files, and what
+/* files/static_files.c inside a running server: prewarming, what the quick path allocates, how routes and prefixes meet files, and what
  * happens when memory runs out. The server runs on a thread of its own, the client is a blocking socket on this one. */
 #include <uvhttp.h>
 

@@ -1,6 +1,6 @@
-/* modules/static_map.c and static_resolve.c: what options say, and which file a path becomes, without a server. Each resolution runs with the kernel's
+/* files/static_map.c and static_resolve.c: what options say, and which file a path becomes, without a server. Each resolution runs with the kernel's
  * openat2 and with the checked walk. */
-#include "modules/static_resolve.h"
+#include "files/static_resolve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
-#include "modules/static_path.h"
+#include "files/static_path.h"
 
 struct place {
     char root[64];

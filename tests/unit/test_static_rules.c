@@ -1,4 +1,4 @@
-/* modules/static_rules.c: which type and which fields a file's name gives it, what is refused, and what happens without memory. */
+/* files/static_rules.c: which type and which fields a file's name gives it, what is refused, and what happens without memory. */
 #include <uvhttp.h>
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "files/static_rules.h"
 #include "http/response.h"
-#include "modules/static_rules.h"
 #include "support/fault_heap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

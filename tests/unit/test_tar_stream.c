@@ -1,6 +1,6 @@
-/* modules/tar_stream.c and dir_walk.c: what an archive holds, its bounds, and files that change while they are read.
+/* files/tar_stream.c and dir_walk.c: what an archive holds, its bounds, and files that change while they are read.
  * tests/wire/test_static_archive.py has real programs read archives. */
-#include "modules/tar_stream.h"
+#include "files/tar_stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

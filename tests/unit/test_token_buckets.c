@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "modules/token_buckets.h"
+#include "middleware/token_buckets.h"
 #include "support/fault_heap.h"
 
 enum { SECOND = 1000000000 };

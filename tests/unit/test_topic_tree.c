@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "modules/topic_tree.h"
 #include "support/fault_heap.h"
+#include "websocket/topic_tree.h"
 
 enum { SUBSCRIBERS = 12, PATTERN_SIZE = 64, KNOWN = 64, ROUNDS = 20000 };
 

@@ -1,6 +1,6 @@
 /* The server's side of the handshake on a server: what is refused and how, what is agreed on, and the fields that say so. The handler answers with 200 where it would upgrade, so that
  * the fields can be read from an ordinary answer. */
-#include "modules/websocket_accept.h"
+#include "websocket/accept.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,8 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "modules/websocket_deflate.h"
 #include "support/fault_heap.h"
+#include "websocket/deflate.h"
 
 #if UVHTTP_TESTS_COMPRESSION
 

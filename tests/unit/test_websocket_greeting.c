@@ -1,5 +1,5 @@
 /* The client's side of the handshake: the bytes that ask, and answers cut at every place. What is judged and where frames begin does not depend on how the bytes come. */
-#include "modules/websocket_greeting.h"
+#include "websocket/client_handshake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
-#include "modules/websocket_queue.h"
 #include "support/fault_heap.h"
+#include "websocket/queue.h"
 
 enum { LIMIT = 1 << 24, LONG = 1000, MOST = 3000, ROUNDS = 200, STEPS = 300, AREAS = 16 };
 

@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "tests/bench"))
 
 import browser  # noqa: E402
 
-# The defaults of src/modules/security_headers.c, which test_guards.py looks at.
+# The defaults of src/middleware/security_headers.c, which test_guards.py looks at.
 POLICY = re.search(r'content_security_policy; */|"(default-src [^"]*)" \(CSP', (ROOT / "include/uvhttp/security_headers.h").read_text())[1]
 CONFIG = """
 listen: ["127.0.0.1:0"]

@@ -1,0 +1,26 @@
+/* Digests of a body as fields say them: Content-Digest and Repr-Digest (RFC 9530).
+ *
+ * Called by files/static_upload.c. */
+#ifndef UVH_CODEC_FIELDS_DIGEST_FIELD_H
+#define UVH_CODEC_FIELDS_DIGEST_FIELD_H
+
+#include <uvhttp/types.h>
+
+/* The algorithms that are not insecure (RFC 9530 section 5). */
+enum uvh_digest_kind { UVH_DIGEST_SHA_256, UVH_DIGEST_SHA_512, UVH_DIGEST_KINDS };
+
+enum { UVH_DIGEST_MOST = 64 }; /* bytes of a digest */
+
+struct uvh_digest_field {
+    bool present[UVH_DIGEST_KINDS];
+    unsigned char value[UVH_DIGEST_KINDS][UVH_DIGEST_MOST]; /* as many bytes as the kind has */
+};
+
+/* The length of a digest, in bytes. */
+size_t uvh_digest_field_size(enum uvh_digest_kind kind);
+
+/* Adds what the value of one field says; those of other algorithms are ignored. False when a digest is malformed, or another one of its kind is there
+ * already. */
+bool uvh_digest_field_read(struct uvh_digest_field *field, uvhttp_slice_t value);
+
+#endif

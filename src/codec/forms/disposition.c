@@ -1,0 +1,67 @@
+/* See disposition.h. */
+#include "codec/forms/disposition.h"
+
+#include <string.h>
+
+#include "codec/text/chars.h"
+#include "codec/text/utf8_sequence.h"
+
+static char *append(char *out, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(out, text, length);
+    return out + length;
+}
+
+/* What every client reads in the same way inside quotes. */
+static bool is_plain(char c)
+{
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '%';
+}
+
+/* attr-char of RFC 8187 section 3.2.1: a token's characters but '*', the apostrophe and '%'. */
+static bool is_attribute_character(char c)
+{
+    return uvh_chars_is(c, UVH_CHAR_TOKEN) && c != '*' && c != '\'' && c != '%';
+}
+
+static char *append_encoded(char *out, uvhttp_slice_t name)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < name.length; i++) {
+        unsigned char byte = (unsigned char)name.base[i];
+        if (is_attribute_character(name.base[i])) {
+            *out++ = name.base[i];
+            continue;
+        }
+        *out++ = '%';
+        *out++ = digits[byte >> 4];
+        *out++ = digits[byte & 15];
+    }
+    return out;
+}
+
+/* Each character that is not plain becomes one '_', whatever it is made of. */
+static char *append_plain(char *out, uvhttp_slice_t name, bool *changed)
+{
+    for (size_t i = 0; i < name.length;) {
+        size_t length = uvh_utf8_sequence_length(name.base + i, name.length - i);
+        bool plain = is_plain(name.base[i]);
+        *out++ = (char)(plain ? name.base[i] : '_');
+        *changed = *changed || !plain;
+        i += length > 0 ? length : 1;
+    }
+    return out;
+}
+
+size_t uvh_disposition_write(char *out, const char *kind, uvhttp_slice_t name)
+{
+    bool changed = false;
+    char *end = append(append(out, kind), "; filename=\"");
+    end = append_plain(end, name, &changed);
+    *end++ = '"';
+    if (changed && uvh_utf8_sequence_valid(name.base, name.length))
+        end = append_encoded(append(end, "; filename*=UTF-8''"), name);
+    *end = '\0';
+    return (size_t)(end - out);
+}

@@ -1,0 +1,321 @@
+/* Finds the parts of a multipart/form-data body that arrives in pieces, see uvhttp/multipart.h.
+ *
+ * A boundary holds no CR (RFC 2046 section 5.1.1), so a delimiter, which begins with CR, cannot begin within another one: bytes that turned
+ * out not to be a delimiter are data without being looked at again. If they came in an earlier piece, they are taken from the delimiter,
+ * which they are equal to. So nothing is stored but header sections. What the texts in those mean is decided in multipart_head.c. */
+#include <uvhttp/multipart.h>
+
+#include <string.h>
+
+#include "codec/forms/multipart_head.h"
+#include "codec/text/chars.h"
+
+enum { DEFAULT_PARTS = 1000, DEFAULT_OUTSIDE = 1024 };
+
+/* Where the next byte stands. */
+enum state {
+    FAILED,
+    BEFORE,          /* in front of the first delimiter */
+    DATA,            /* in a part's data, or in the delimiter behind it */
+    BOUNDARY,        /* right behind a boundary */
+    FIRST_DASH,      /* behind "-" there */
+    SPACE,           /* behind white space there */
+    LINE_END,        /* behind its line's CR */
+    NEXT_PART,       /* behind its line; nothing has been said of the part that ended */
+    NEXT_HEAD,       /* the same, and it has */
+    HEAD,            /* in a header section */
+    CLOSED,          /* behind the closing delimiter; nothing has been said of the part that ended */
+    CLOSED_PART,     /* the same, and it has */
+    CLOSED_SAID,     /* the same, and END too */
+    CLOSED_LINE_END, /* behind the CR of its line */
+    BEHIND           /* behind its line */
+};
+
+static uvhttp_multipart_event_t fail(uvhttp_multipart_t *parser, uvhttp_multipart_error_t error,
+                                     uint64_t offset)
+{
+    parser->state = FAILED;
+    parser->error = error;
+    parser->error_offset = offset;
+    return UVHTTP_MULTIPART_BAD;
+}
+
+static void use_up(uvhttp_multipart_t *parser, uvhttp_slice_t *input, size_t count)
+{
+    *input = (uvhttp_slice_t){input->base + count, input->length - count};
+    parser->offset += count;
+}
+
+static size_t common_length(const char *a, const char *b, size_t length)
+{
+    size_t same = 0;
+    while (same < length && a[same] == b[same])
+        same++;
+    return same;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Goes on with a delimiter that an earlier piece ended in. True when it is complete; else either the input is used up, or it was none, and
+ * `*before` are its bytes. */
+static bool finish_delimiter(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_slice_t *before)
+{
+    size_t left = parser->delimiter_length - (size_t)parser->matched;
+    size_t same =
+        common_length(input->base, parser->delimiter + parser->matched, smaller(left, input->length));
+    use_up(parser, input, same);
+    parser->matched = (uint8_t)(parser->matched + same);
+    if (same < left && input->length == 0)
+        return false;
+    if (same < left)
+        *before =
+            (uvhttp_slice_t){parser->delimiter + parser->owed, (size_t)(parser->matched - parser->owed)};
+    parser->matched = parser->owed = 0;
+    return same == left;
+}
+
+/* Looks for a delimiter: true when one is complete, and used up. `*before` are bytes that do not belong to it. When false is returned and
+ * `*before` is empty, the input is used up. */
+static bool search(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_slice_t *before)
+{
+    *before = (uvhttp_slice_t){NULL, 0};
+    if (input->length == 0)
+        return false;
+    if (parser->matched > 0) {
+        if (finish_delimiter(parser, input, before))
+            return true;
+        if (before->length > 0 || input->length == 0)
+            return false;
+    }
+    const char *start = input->base;
+    const char *end = start + input->length;
+    const char *p = start;
+    const char *cr;
+    /* Looked at first, so that a body of nothing but CR costs no call for each. */
+    while (p < end && (cr = *p == '\r' ? p : memchr(p, '\r', (size_t)(end - p))) != NULL) {
+        size_t left = (size_t)(end - cr);
+        size_t same = common_length(cr, parser->delimiter, smaller(left, parser->delimiter_length));
+        if (same == parser->delimiter_length || same == left) {
+            *before = (uvhttp_slice_t){start, (size_t)(cr - start)};
+            use_up(parser, input, (size_t)(cr - start) + same);
+            parser->matched = same < parser->delimiter_length ? (uint8_t)same : 0;
+            return same == parser->delimiter_length;
+        }
+        p = cr + same;
+    }
+    *before = *input;
+    use_up(parser, input, input->length);
+    return false;
+}
+
+/* BEFORE and DATA. MORE also stands for: the state has changed, or what was found is skipped. */
+static uvhttp_multipart_event_t step_data(uvhttp_multipart_t *parser, uvhttp_slice_t *input,
+                                          uvhttp_slice_t *data)
+{
+    bool skipped = parser->state == BEFORE;
+    uint64_t most = skipped ? parser->limits.max_outside : parser->limits.max_part_size;
+    uint64_t offset = parser->offset - (uint64_t)(parser->matched - parser->owed);
+    uvhttp_slice_t before;
+    if (search(parser, input, &before)) {
+        parser->state = BOUNDARY;
+        parser->part_open = !skipped;
+    }
+    uint64_t room = most - parser->size;
+    parser->size += before.length;
+    if (before.length > room) {
+        /* What is still allowed comes out, so that it does not matter how the input was cut. */
+        before.length = (size_t)room;
+        fail(parser,
+             skipped ? UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE : UVHTTP_MULTIPART_ERROR_PART_TOO_LARGE,
+             offset + room);
+    }
+    if (skipped || before.length == 0)
+        return UVHTTP_MULTIPART_MORE;
+    *data = before;
+    return UVHTTP_MULTIPART_DATA;
+}
+
+/* A byte behind a boundary, up to the end of its line. */
+static void step_boundary(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
+{
+    uint64_t offset = parser->offset;
+    char c = input->base[0];
+    use_up(parser, input, 1);
+    if (parser->state == LINE_END || parser->state == CLOSED_LINE_END) {
+        if (c != '\n')
+            fail(parser, UVHTTP_MULTIPART_ERROR_LINE_END, offset);
+        else
+            parser->state = parser->state == LINE_END ? NEXT_PART : BEHIND;
+    } else if (c == '-' && (parser->state == BOUNDARY || parser->state == FIRST_DASH)) {
+        parser->state = parser->state == BOUNDARY ? FIRST_DASH : CLOSED;
+        parser->size = 0;
+    } else if (parser->state == FIRST_DASH) {
+        fail(parser, UVHTTP_MULTIPART_ERROR_DELIMITER, offset);
+    } else if (c == '\r') {
+        parser->state = parser->state == CLOSED_SAID ? CLOSED_LINE_END : LINE_END;
+    } else if (uvh_chars_is(c, UVH_CHAR_SPACE)) {
+        parser->size = parser->state == BOUNDARY ? 1 : parser->size + 1;
+        if (parser->state == BOUNDARY)
+            parser->state = SPACE;
+        if (parser->size > parser->limits.max_outside)
+            fail(parser, UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE, offset);
+    } else {
+        fail(parser, c == '\n' ? UVHTTP_MULTIPART_ERROR_LINE_END : UVHTTP_MULTIPART_ERROR_DELIMITER, offset);
+    }
+}
+
+static void begin_head(uvhttp_multipart_t *parser)
+{
+    if (parser->part_count == parser->limits.max_parts) {
+        fail(parser, UVHTTP_MULTIPART_ERROR_TOO_MANY_PARTS, parser->offset);
+        return;
+    }
+    parser->state = HEAD;
+    parser->head_length = 0;
+    parser->line_start = 0;
+    parser->field_count = 0;
+}
+
+/* A line of a header section, or what there is of it. MORE also stands for: there may be more lines. */
+static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
+{
+    size_t room = parser->limits.max_header_size - (size_t)parser->head_length;
+    if (room == 0)
+        return fail(parser, UVHTTP_MULTIPART_ERROR_HEADER_TOO_LARGE, parser->offset);
+    size_t length = smaller(room, input->length);
+    const char *lf = memchr(input->base, '\n', length);
+    if (lf != NULL)
+        length = (size_t)(lf + 1 - input->base);
+    memcpy(parser->head + parser->head_length, input->base, length);
+    parser->head_length = (uint16_t)(parser->head_length + length);
+    use_up(parser, input, length);
+    if (lf == NULL)
+        return UVHTTP_MULTIPART_MORE;
+    bool empty;
+    size_t at;
+    uvhttp_multipart_error_t error = uvh_multipart_head_line(parser, &empty, &at);
+    if (error == UVHTTP_MULTIPART_ERROR_NONE && !empty)
+        return UVHTTP_MULTIPART_MORE;
+    if (error == UVHTTP_MULTIPART_ERROR_NONE)
+        error = uvh_multipart_head_end(parser, &at);
+    if (error != UVHTTP_MULTIPART_ERROR_NONE)
+        return fail(parser, error, parser->offset - parser->head_length + at);
+    /* The empty line's end can be the beginning of a delimiter: a part without data (RFC 2046 section 5.1.1, body-part). */
+    parser->state = DATA;
+    parser->matched = parser->owed = 2;
+    parser->size = 0;
+    parser->part_count++;
+    return UVHTTP_MULTIPART_PART;
+}
+
+static void step_behind(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
+{
+    uint64_t room = parser->limits.max_outside - parser->size;
+    if (input->length > room) {
+        fail(parser, UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE, parser->offset + room);
+        return;
+    }
+    parser->size += input->length;
+    use_up(parser, input, input->length);
+}
+
+/* States that are left without a byte: what has happened is said, if anything has. MORE stands for nothing. */
+static uvhttp_multipart_event_t step_event(uvhttp_multipart_t *parser)
+{
+    bool was_open = parser->part_open;
+    switch (parser->state) {
+    case NEXT_PART:
+    case CLOSED:
+        parser->state = parser->state == CLOSED ? CLOSED_PART : NEXT_HEAD;
+        parser->part_open = false;
+        return was_open ? UVHTTP_MULTIPART_PART_END : UVHTTP_MULTIPART_MORE;
+    case NEXT_HEAD:
+        begin_head(parser);
+        return UVHTTP_MULTIPART_MORE;
+    default:
+        parser->state = CLOSED_SAID;
+        return UVHTTP_MULTIPART_END;
+    }
+}
+
+uvhttp_multipart_event_t uvhttp_multipart_next(uvhttp_multipart_t *parser, uvhttp_slice_t *input,
+                                               uvhttp_slice_t *data)
+{
+    uvhttp_multipart_event_t event = UVHTTP_MULTIPART_MORE;
+    uvhttp_slice_t ignored, none = {NULL, 0};
+    data = data != NULL ? data : &ignored;
+    input = input != NULL ? input : &none;
+    *data = (uvhttp_slice_t){NULL, 0};
+    if (parser == NULL)
+        return UVHTTP_MULTIPART_BAD;
+    while (event == UVHTTP_MULTIPART_MORE) {
+        enum state state = (enum state)parser->state;
+        if (state == FAILED)
+            return UVHTTP_MULTIPART_BAD;
+        if (state == NEXT_PART || state == NEXT_HEAD || state == CLOSED || state == CLOSED_PART) {
+            event = step_event(parser);
+            continue;
+        }
+        if (input->length == 0)
+            return UVHTTP_MULTIPART_MORE;
+        if (state == BEFORE || state == DATA)
+            event = step_data(parser, input, data);
+        else if (state == HEAD)
+            event = step_head(parser, input);
+        else if (state == BEHIND)
+            step_behind(parser, input);
+        else
+            step_boundary(parser, input);
+    }
+    return event;
+}
+
+bool uvhttp_multipart_finish(uvhttp_multipart_t *parser)
+{
+    if (parser == NULL)
+        return false;
+    if (parser->state == CLOSED_SAID || parser->state == BEHIND)
+        return true;
+    if (parser->state != FAILED)
+        fail(parser, UVHTTP_MULTIPART_ERROR_TRUNCATED, parser->offset);
+    return false;
+}
+
+static uint32_t limit(uint32_t given, uint32_t standard, uint32_t most)
+{
+    return given == 0 ? standard : given < most ? given : most;
+}
+
+bool uvhttp_multipart_init(uvhttp_multipart_t *parser, uvhttp_slice_t boundary,
+                           const uvhttp_multipart_limits_t *limits)
+{
+    static const uvhttp_multipart_limits_t none = {0};
+    if (parser == NULL || !uvh_multipart_head_is_boundary(boundary))
+        return false;
+    limits = limits != NULL ? limits : &none;
+    parser->part = (uvhttp_multipart_part_t){.fields = NULL};
+    parser->part_count = 0;
+    parser->part_open = false;
+    parser->error = UVHTTP_MULTIPART_ERROR_NONE;
+    parser->error_offset = 0;
+    parser->limits = (uvhttp_multipart_limits_t){
+        .max_part_size = limits->max_part_size > 0 ? limits->max_part_size : UINT64_MAX,
+        .max_parts = limit(limits->max_parts, DEFAULT_PARTS, UINT32_MAX),
+        .max_header_size =
+            limit(limits->max_header_size, UVHTTP_MULTIPART_HEADER_SIZE, UVHTTP_MULTIPART_HEADER_SIZE),
+        .max_fields = limit(limits->max_fields, UVHTTP_MULTIPART_FIELDS, UVHTTP_MULTIPART_FIELDS),
+        .max_outside = limit(limits->max_outside, DEFAULT_OUTSIDE, UINT32_MAX)};
+    parser->offset = 0;
+    parser->size = 0;
+    parser->state = BEFORE;
+    /* A delimiter at the very beginning needs no line end in front. */
+    parser->matched = parser->owed = 2;
+    parser->delimiter_length = (uint8_t)(4 + boundary.length);
+    memcpy(parser->delimiter, "\r\n--", 4);
+    memcpy(parser->delimiter + 4, boundary.base, boundary.length);
+    parser->head_length = parser->line_start = parser->field_count = 0;
+    return true;
+}

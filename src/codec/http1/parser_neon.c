@@ -1,0 +1,13 @@
+/* The head parser with NEON, which every 64-bit ARM processor has. Little-endian only: its masks are read as numbers. The tests compile it on other
+ * machines too, with an arm_neon.h of their own and UVH_NEON_EMULATED. */
+#if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
+
+#define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
+#define UVH_VECTOR_HEADER   "codec/simd/vector_neon.h"
+#define UVH_H1_BACKEND      uvh_h1_backend_neon
+#define UVH_H1_BACKEND_NAME "neon"
+#include "codec/http1/parser.h"
+
+#else
+typedef int uvh_h1_parser_neon_is_empty; /* C wants something in a file */
+#endif

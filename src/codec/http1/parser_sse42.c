@@ -1,0 +1,23 @@
+/* The head parser with SSE4.2. Everything below the pragma is compiled for that instruction set; backend.c sees to it that only a
+ * processor that has it gets here. */
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("sse4.2"))), apply_to = function)
+#else
+#pragma GCC target("sse4.2")
+#endif
+
+#define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
+#define UVH_VECTOR_HEADER   "codec/simd/vector_sse42.h"
+#define UVH_H1_BACKEND      uvh_h1_backend_sse42
+#define UVH_H1_BACKEND_NAME "sse42"
+#include "codec/http1/parser.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#else
+typedef int uvh_h1_parser_sse42_is_empty; /* C wants something in a file */
+#endif

@@ -1,0 +1,21 @@
+/* Masking and UTF-8 with AVX2. Everything below the pragma is compiled for that instruction set; codec/http1/backend.c sees to it that only a
+ * processor that has it gets here. */
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,bmi,bmi2,lzcnt"))), apply_to = function)
+#else
+#pragma GCC target("avx2,bmi,bmi2,lzcnt")
+#endif
+
+#define UVH_OCTETS_HEADER   "codec/simd/octets_avx2.h"
+#define UVH_PAYLOAD_BACKEND uvh_payload_backend_avx2
+#include "codec/simd/payload_kernels.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#else
+typedef int uvh_payload_avx2_is_empty; /* C wants something in a file */
+#endif

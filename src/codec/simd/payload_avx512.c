@@ -1,0 +1,22 @@
+/* Masking and UTF-8 with AVX-512 (F, BW). Everything below the pragma is compiled for that instruction set; codec/http1/backend.c sees to it that only a
+ * processor that has it gets here. */
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,avx512f,avx512bw,bmi,bmi2,lzcnt"))), \
+                             apply_to = function)
+#else
+#pragma GCC target("avx2,avx512f,avx512bw,bmi,bmi2,lzcnt")
+#endif
+
+#define UVH_OCTETS_HEADER   "codec/simd/octets_avx512.h"
+#define UVH_PAYLOAD_BACKEND uvh_payload_backend_avx512
+#include "codec/simd/payload_kernels.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#else
+typedef int uvh_payload_avx512_is_empty; /* C wants something in a file */
+#endif

@@ -1,0 +1,223 @@
+/* Masking and UTF-8 with vectors, compiled once per instruction set: each file payload_*.c names the header whose vectors it wants (codec/octets_*.h) and includes this.
+ *
+ * What does not fill vectors is done with one that overlaps the one beside it, so there are no loops over single bytes. Nothing outside of what is given is
+ * read. */
+#ifndef UVH_CODEC_SIMD_PAYLOAD_KERNELS_H
+#define UVH_CODEC_SIMD_PAYLOAD_KERNELS_H
+
+#include "codec/simd/payload_backend.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "codec/text/utf8_sequence.h"
+
+/* What a file payload_*.c defines before it includes this. */
+#if !defined(UVH_OCTETS_HEADER)
+#define UVH_OCTETS_HEADER   "codec/simd/octets_sse42.h"
+#define UVH_PAYLOAD_BACKEND uvh_payload_backend_sse42
+#endif
+#include UVH_OCTETS_HEADER
+
+enum { STEP = 4 * UVH_OCTETS_SIZE };
+
+/* The first and the last vector are masked before all others and stored behind them, since bytes that are changed in place must not be masked twice. Those between are aligned where they
+ * are stored. */
+static void mask_payload(char *out, const char *data, size_t size, uint32_t word)
+{
+    size_t last_at = size - UVH_OCTETS_SIZE;
+    uvh_octets first = uvh_octets_xor(uvh_octets_load(data), uvh_octets_of_word(word));
+    uvh_octets last =
+        uvh_octets_xor(uvh_octets_load(data + last_at), uvh_octets_of_word(uvh_payload_turn(word, last_at)));
+    size_t at = UVH_OCTETS_SIZE - (uintptr_t)out % UVH_OCTETS_SIZE;
+    uvh_octets turned = uvh_octets_of_word(uvh_payload_turn(word, at));
+    for (; at + STEP <= size; at += STEP) {
+#pragma GCC unroll 4
+        for (size_t i = 0; i < STEP; i += UVH_OCTETS_SIZE)
+            uvh_octets_store(out + at + i, uvh_octets_xor(uvh_octets_load(data + at + i), turned));
+    }
+    for (; at < last_at; at += UVH_OCTETS_SIZE)
+        uvh_octets_store(out + at, uvh_octets_xor(uvh_octets_load(data + at), turned));
+    uvh_octets_store(out, first);
+    uvh_octets_store(out + last_at, last);
+}
+
+/* What two bytes beside each other can have wrong, a bit each. Every error is known by three halves of bytes: both of the first one and the upper one of the second. For each
+ * of these halves a table has the errors that it leaves possible, and an error that all three leave is one. */
+enum {
+    LONGER_THAN_2 = 0x01, /* C0 and C1: would have been one byte */
+    LONGER_THAN_3 = 0x02, /* E0 with 80 to 9F: two bytes */
+    LONGER_THAN_4 =
+        0x04, /* F0 with 80 to 8F: three bytes. And F5 to FF with the same, which no other bit is needed for */
+    SURROGATE = 0x08,  /* ED with A0 to BF */
+    BEYOND = 0x10,     /* F4 to FF with 90 to BF: above U+10FFFF, or no lead at all */
+    LEAD_ALONE = 0x20, /* no continuation behind a lead */
+    ASCII_CONTINUED = 0x40,
+    BOTH_CONTINUE = 0x80, /* which is no error but where the lead is too far away */
+    ANY_LOW = LEAD_ALONE | ASCII_CONTINUED | BOTH_CONTINUE,
+    CONTINUED = ASCII_CONTINUED | BOTH_CONTINUE | LONGER_THAN_2,
+};
+
+/* By the upper half of the first byte. */
+static const alignas(16) uint8_t first_high[16] = {
+    [0x0] = ASCII_CONTINUED,
+    [0x1] = ASCII_CONTINUED,
+    [0x2] = ASCII_CONTINUED,
+    [0x3] = ASCII_CONTINUED,
+    [0x4] = ASCII_CONTINUED,
+    [0x5] = ASCII_CONTINUED,
+    [0x6] = ASCII_CONTINUED,
+    [0x7] = ASCII_CONTINUED,
+    [0x8] = BOTH_CONTINUE,
+    [0x9] = BOTH_CONTINUE,
+    [0xA] = BOTH_CONTINUE,
+    [0xB] = BOTH_CONTINUE,
+    [0xC] = LEAD_ALONE | LONGER_THAN_2,
+    [0xD] = LEAD_ALONE,
+    [0xE] = LEAD_ALONE | LONGER_THAN_3 | SURROGATE,
+    [0xF] = LEAD_ALONE | LONGER_THAN_4 | BEYOND,
+};
+
+/* By its lower half. */
+static const alignas(16) uint8_t first_low[16] = {
+    [0x0] = ANY_LOW | LONGER_THAN_2 | LONGER_THAN_3 | LONGER_THAN_4,
+    [0x1] = ANY_LOW | LONGER_THAN_2,
+    [0x2] = ANY_LOW,
+    [0x3] = ANY_LOW,
+    [0x4] = ANY_LOW | BEYOND,
+    [0x5] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0x6] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0x7] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0x8] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0x9] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0xA] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0xB] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0xC] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0xD] = ANY_LOW | BEYOND | LONGER_THAN_4 | SURROGATE,
+    [0xE] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    [0xF] = ANY_LOW | BEYOND | LONGER_THAN_4,
+};
+
+/* By the upper half of the second byte. */
+static const alignas(16) uint8_t second_high[16] = {
+    [0x0] = LEAD_ALONE,
+    [0x1] = LEAD_ALONE,
+    [0x2] = LEAD_ALONE,
+    [0x3] = LEAD_ALONE,
+    [0x4] = LEAD_ALONE,
+    [0x5] = LEAD_ALONE,
+    [0x6] = LEAD_ALONE,
+    [0x7] = LEAD_ALONE,
+    [0x8] = CONTINUED | LONGER_THAN_3 | LONGER_THAN_4,
+    [0x9] = CONTINUED | LONGER_THAN_3 | BEYOND,
+    [0xA] = CONTINUED | SURROGATE | BEYOND,
+    [0xB] = CONTINUED | SURROGATE | BEYOND,
+    [0xC] = LEAD_ALONE,
+    [0xD] = LEAD_ALONE,
+    [0xE] = LEAD_ALONE,
+    [0xF] = LEAD_ALONE,
+};
+
+/* Not zero where a byte of the vector at `p` is wrong behind the three in front of it. */
+static UVH_ALWAYS_INLINE uvh_octets errors_at(const char *p)
+{
+    uvh_octets before = uvh_octets_load(p - 1);
+    uvh_octets low = uvh_octets_and(before, uvh_octets_all(0x0f));
+    uvh_octets pairs =
+        uvh_octets_and(uvh_octets_look_up(uvh_octets_table(first_high), uvh_octets_high_halves(before)),
+                       uvh_octets_look_up(uvh_octets_table(first_low), low));
+    pairs = uvh_octets_and(
+        pairs, uvh_octets_look_up(uvh_octets_table(second_high), uvh_octets_high_halves(uvh_octets_load(p))));
+    /* The third and fourth bytes of characters are where two continue, and nowhere else: the upper bit is left by leads that ask for them. */
+    uvh_octets third = uvh_octets_less(uvh_octets_load(p - 2), uvh_octets_all(0xe0 - 0x80));
+    uvh_octets fourth = uvh_octets_less(uvh_octets_load(p - 3), uvh_octets_all(0xf0 - 0x80));
+    uvh_octets wanted = uvh_octets_and(uvh_octets_or(third, fourth), uvh_octets_all(BOTH_CONTINUE));
+    return uvh_octets_xor(pairs, wanted);
+}
+
+/* All bytes but those of the character that the text ends within have been found right, as far as two bytes beside each other tell. */
+static const char *incomplete_at(const char *data, const char *end)
+{
+    for (const char *p = end; p > data && end - p < 3;) {
+        unsigned char byte = (unsigned char)*--p;
+        if (byte < 0x80)
+            return end;
+        if (byte >= 0xc0) {
+            size_t length = (size_t)(end - p);
+            if (uvh_utf8_sequence_length(p, length) == length)
+                return end;
+            return uvh_utf8_sequence_begins(p, length) ? p : NULL;
+        }
+    }
+    return end;
+}
+
+/* A text that has no room for vectors, looked at behind zeros. */
+static UVH_NEVER_INLINE const char *check_short(const char *data, const char *end)
+{
+    char room[3 + 2 * UVH_OCTETS_SIZE] = {0};
+    size_t size = (size_t)(end - data);
+    memcpy(room + sizeof room - size, data, size);
+    uvh_octets errors = errors_at(room + sizeof room - UVH_OCTETS_SIZE);
+    if (size > UVH_OCTETS_SIZE)
+        errors = uvh_octets_or(errors, errors_at(room + 3));
+    return uvh_octets_are_zero(errors) ? incomplete_at(data, end) : NULL;
+}
+
+/* The STEP bytes at `p` are ASCII. */
+static UVH_ALWAYS_INLINE bool is_ascii(const char *p)
+{
+    uvh_octets front = uvh_octets_or(uvh_octets_load(p), uvh_octets_load(p + UVH_OCTETS_SIZE));
+    uvh_octets back =
+        uvh_octets_or(uvh_octets_load(p + 2 * UVH_OCTETS_SIZE), uvh_octets_load(p + 3 * UVH_OCTETS_SIZE));
+    return uvh_octets_are_ascii(uvh_octets_or(front, back));
+}
+
+/* Behind the ASCII that the text begins with, or behind its first characters, so that three bytes are in front. NULL: it begins with what is none. */
+static const char *skip_front(const char *data, const char *end)
+{
+    const char *p = data;
+    while (end - p >= STEP && is_ascii(p))
+        p += STEP;
+    while (p - data < 3) {
+        size_t length = uvh_utf8_sequence_length(p, (size_t)(end - p));
+        if (length == 0)
+            return NULL;
+        p += length;
+    }
+    return p;
+}
+
+static const char *check_utf8(const char *data, const char *end)
+{
+    if (end - data < UVH_OCTETS_SIZE + 6) /* six: what skip_front may take */
+        return check_short(data, end);
+    const char *p = skip_front(data, end);
+    if (p == NULL)
+        return NULL;
+    while (end - p >= STEP) {
+        uvh_octets errors = errors_at(p);
+        for (size_t i = UVH_OCTETS_SIZE; i < STEP; i += UVH_OCTETS_SIZE)
+            errors = uvh_octets_or(errors, errors_at(p + i));
+        p += STEP;
+        if (end - p >= STEP && is_ascii(p)) {
+            errors = uvh_octets_or(errors, errors_at(p)); /* a character may not have ended in front of it */
+            do
+                p += STEP;
+            while (end - p >= STEP && is_ascii(p));
+        }
+        if (!uvh_octets_are_zero(errors))
+            return NULL;
+    }
+    uvh_octets errors = errors_at(end - UVH_OCTETS_SIZE);
+    for (; end - p > UVH_OCTETS_SIZE; p += UVH_OCTETS_SIZE)
+        errors = uvh_octets_or(errors, errors_at(p));
+    return uvh_octets_are_zero(errors) ? incomplete_at(data, end) : NULL;
+}
+
+const struct uvh_payload_backend UVH_PAYLOAD_BACKEND = {
+    .mask = mask_payload,
+    .utf8 = check_utf8,
+};
+
+#endif

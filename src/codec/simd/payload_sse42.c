@@ -1,0 +1,21 @@
+/* Masking and UTF-8 with SSE4.2. Everything below the pragma is compiled for that instruction set; codec/http1/backend.c sees to it that only a
+ * processor that has it gets here. */
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("sse4.2"))), apply_to = function)
+#else
+#pragma GCC target("sse4.2")
+#endif
+
+#define UVH_OCTETS_HEADER   "codec/simd/octets_sse42.h"
+#define UVH_PAYLOAD_BACKEND uvh_payload_backend_sse42
+#include "codec/simd/payload_kernels.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#else
+typedef int uvh_payload_sse42_is_empty; /* C wants something in a file */
+#endif

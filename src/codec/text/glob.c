@@ -1,0 +1,241 @@
+/* All readings of the pattern are followed at once, as a set of the places it may have come to, so nothing is ever tried again. */
+#include "codec/text/glob.h"
+
+#include <string.h>
+
+enum {
+    /* Behind the last code point: what a byte that is no part of well-formed UTF-8 counts as. */
+    STRAY_BYTE = 0x110000,
+    SLASH = '/',
+};
+
+/* Characters that may stand at a place of the pattern. */
+enum token_kind {
+    TOKEN_CHARACTER,
+    TOKEN_ANY,
+    TOKEN_CLASS,
+    TOKEN_STAR,
+    TOKEN_STARS,
+    TOKEN_FOLDERS,
+    TOKEN_BAD
+};
+
+struct token {
+    enum token_kind kind;
+    size_t next; /* where the pattern goes on */
+    uint32_t character;
+};
+
+/* Places of the pattern, its end among them. */
+struct places {
+    bool held[UVH_GLOB_MAX_LENGTH + 1];
+    bool any;
+};
+
+/* Takes one character; there is at least one byte. An encoding longer than it has to be is none: it would be a second spelling of '/'. */
+static uint32_t take(uvhttp_slice_t text, size_t *at)
+{
+    unsigned char first = (unsigned char)text.base[*at];
+    size_t more = first >= 0xf0 && first < 0xf8   ? 3
+                  : first >= 0xe0 && first < 0xf0 ? 2
+                  : first >= 0xc2 && first < 0xe0 ? 1
+                                                  : 0;
+    *at += 1;
+    if (more == 0)
+        return first < 0x80 ? first : (uint32_t)STRAY_BYTE + first;
+    if (text.length - *at < more)
+        return (uint32_t)STRAY_BYTE + first;
+    uint32_t character = first & (0x3fu >> more);
+    for (size_t i = 0; i < more; i++) {
+        unsigned char byte = (unsigned char)text.base[*at + i];
+        if ((byte & 0xc0) != 0x80)
+            return (uint32_t)STRAY_BYTE + first;
+        character = character << 6 | (byte & 0x3fu);
+    }
+    if ((more == 2 && character < 0x800) || (more == 3 && (character < 0x10000 || character >= STRAY_BYTE)))
+        return (uint32_t)STRAY_BYTE + first;
+    *at += more;
+    return character;
+}
+
+/* Takes one character that may have a backslash before it. False at the end. */
+static bool take_escaped(uvhttp_slice_t pattern, size_t *at, uint32_t *character)
+{
+    if (*at < pattern.length && pattern.base[*at] == '\\')
+        ++*at;
+    if (*at >= pattern.length)
+        return false;
+    *character = take(pattern, at);
+    return true;
+}
+
+/* Reads a class whose '[' is at `at`: whether it holds `character`, and where it ends. False when it is malformed. */
+static bool read_class(uvhttp_slice_t pattern, size_t at, uint32_t character, bool *holds, size_t *end)
+{
+    bool negated = false;
+    bool found = false;
+    at++;
+    if (at < pattern.length && (pattern.base[at] == '!' || pattern.base[at] == '^')) {
+        negated = true;
+        at++;
+    }
+    for (bool first = true;; first = false) {
+        uint32_t low;
+        uint32_t high;
+        if (at < pattern.length && pattern.base[at] == ']' && !first)
+            break;
+        if (!take_escaped(pattern, &at, &low))
+            return false;
+        high = low;
+        if (pattern.length - at >= 2 && pattern.base[at] == '-' && pattern.base[at + 1] != ']') {
+            at++;
+            if (!take_escaped(pattern, &at, &high) || high < low)
+                return false;
+        }
+        found = found || (low <= character && character <= high);
+    }
+    *holds = found != negated;
+    *end = at + 1;
+    return true;
+}
+
+/* What stands at `at`, which is before the end. */
+static struct token read_token(uvhttp_slice_t pattern, size_t at)
+{
+    struct token token = {.kind = TOKEN_CHARACTER, .next = at};
+    bool ignored;
+    switch (pattern.base[at]) {
+    case '*':
+        token.next = at + 1;
+        token.kind = TOKEN_STAR;
+        if (token.next == pattern.length || pattern.base[token.next] != '*')
+            return token;
+        token.kind = TOKEN_STARS;
+        while (token.next < pattern.length && pattern.base[token.next] == '*')
+            token.next++;
+        if ((at == 0 || pattern.base[at - 1] == '/') && token.next < pattern.length &&
+            pattern.base[token.next] == '/') {
+            token.kind = TOKEN_FOLDERS;
+            token.next++;
+        }
+        return token;
+    case '?':
+        token.kind = TOKEN_ANY;
+        token.next = at + 1;
+        return token;
+    case '[':
+        token.kind = read_class(pattern, at, 0, &ignored, &token.next) ? TOKEN_CLASS : TOKEN_BAD;
+        return token;
+    default:
+        if (!take_escaped(pattern, &token.next, &token.character))
+            token.kind = TOKEN_BAD;
+        return token;
+    }
+}
+
+/* Adds a place, and those that are reached from it without a character. `boundary`: a name of the path begins here. */
+static void add(struct places *places, uvhttp_slice_t pattern, size_t at, bool boundary)
+{
+    for (;;) {
+        if (places->held[at])
+            return;
+        places->held[at] = true;
+        places->any = true;
+        if (at == pattern.length || pattern.base[at] != '*')
+            return;
+        struct token token = read_token(pattern, at);
+        if (token.kind == TOKEN_FOLDERS && !boundary)
+            return;
+        at = token.next;
+    }
+}
+
+/* Where one character leads from a place. */
+static void step(struct places *to, uvhttp_slice_t pattern, size_t at, uint32_t character)
+{
+    struct token token = read_token(pattern, at);
+    bool slash = character == SLASH;
+    bool fits = false;
+    size_t end;
+    switch (token.kind) {
+    case TOKEN_STAR:
+        if (!slash)
+            add(to, pattern, at, false);
+        return;
+    case TOKEN_STARS:
+    case TOKEN_FOLDERS:
+        add(to, pattern, at, slash);
+        return;
+    case TOKEN_ANY:
+        fits = !slash;
+        break;
+    case TOKEN_CLASS:
+        if (!read_class(pattern, at, character, &fits, &end))
+            return;
+        fits = fits && !slash;
+        break;
+    case TOKEN_CHARACTER:
+        fits = token.character == character;
+        break;
+    case TOKEN_BAD:
+        break;
+    }
+    if (fits)
+        add(to, pattern, token.next, slash);
+}
+
+static bool matches_whole(uvhttp_slice_t pattern, uvhttp_slice_t path)
+{
+    struct places sets[2];
+    struct places *now = &sets[0];
+    struct places *next = &sets[1];
+    memset(now, 0, sizeof(*now));
+    add(now, pattern, 0, true);
+    for (size_t at = 0; at < path.length && now->any;) {
+        uint32_t character = take(path, &at);
+        memset(next, 0, sizeof(*next));
+        for (size_t place = 0; place < pattern.length; place++) {
+            if (now->held[place])
+                step(next, pattern, place, character);
+        }
+        struct places *spare = now;
+        now = next;
+        next = spare;
+    }
+    return now->held[pattern.length];
+}
+
+static uvhttp_slice_t without_slash(uvhttp_slice_t text)
+{
+    if (text.length > 0 && text.base[0] == '/')
+        return (uvhttp_slice_t){text.base + 1, text.length - 1};
+    return text;
+}
+
+bool uvh_glob_is_valid(uvhttp_slice_t pattern)
+{
+    if (pattern.length == 0 || pattern.length > UVH_GLOB_MAX_LENGTH)
+        return false;
+    for (size_t at = 0; at < pattern.length;) {
+        struct token token = read_token(pattern, at);
+        if (token.kind == TOKEN_BAD)
+            return false;
+        at = token.next;
+    }
+    return true;
+}
+
+bool uvh_glob_matches(uvhttp_slice_t pattern, uvhttp_slice_t path)
+{
+    if (!uvh_glob_is_valid(pattern))
+        return false;
+    if (memchr(pattern.base, '/', pattern.length) != NULL)
+        return matches_whole(without_slash(pattern), without_slash(path));
+    for (size_t at = path.length; at > 0; at--) {
+        if (path.base[at - 1] == '/') {
+            path = (uvhttp_slice_t){path.base + at, path.length - at};
+            break;
+        }
+    }
+    return matches_whole(pattern, path);
+}

@@ -1,0 +1,58 @@
+/* The table of RFC 3629 section 4 as conditions: no forms longer than need be, no surrogates, nothing above U+10FFFF. */
+#include "codec/text/utf8_sequence.h"
+
+#include <string.h>
+
+size_t uvh_utf8_sequence_announced(char lead)
+{
+    unsigned char byte = (unsigned char)lead;
+    return byte < 0x80 ? 1 : byte < 0xc2 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : byte < 0xf5 ? 4 : 0;
+}
+
+size_t uvh_utf8_sequence_length(const char *text, size_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    unsigned char lead = bytes[0];
+    size_t size = uvh_utf8_sequence_announced(text[0]);
+    if (size > length)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool overlong = (lead == 0xe0 && bytes[1] < 0xa0) || (lead == 0xf0 && bytes[1] < 0x90);
+    bool surrogate = lead == 0xed && bytes[1] >= 0xa0;
+    bool beyond = lead == 0xf4 && bytes[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : size;
+}
+
+/* Only the second byte depends on the lead, so any others will do for those that are missing. */
+bool uvh_utf8_sequence_begins(const char *text, size_t length)
+{
+    if (length >= uvh_utf8_sequence_announced(text[0]))
+        return false;
+    char whole[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80};
+    memcpy(whole, text, length);
+    return length == 1 || uvh_utf8_sequence_length(whole, sizeof whole) > 0;
+}
+
+bool uvh_utf8_sequence_valid(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        if (size == 0)
+            return false;
+        i += size;
+    }
+    return true;
+}
+
+bool uvh_utf8_sequence_is_noncharacter(const char *text, size_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (length == 3 && bytes[0] == 0xef && bytes[1] == 0xb7)
+        return bytes[2] >= 0x90 && bytes[2] <= 0xaf;
+    if (length < 3 || bytes[length - 1] < 0xbe || bytes[length - 2] != 0xbf)
+        return false;
+    return length == 3 ? bytes[0] == 0xef : (bytes[1] & 0x0f) == 0x0f;
+}

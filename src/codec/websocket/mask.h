@@ -1,0 +1,97 @@
+/* The masking of WebSocket (RFC 6455 section 5.3): what is short right here, with the 16 bytes at once that every 64-bit processor has, the rest with the vectors of a back end
+ * (codec/simd/payload_backend.h).
+ *
+ * Called by codec/websocket/reader.c, and for what clients send. */
+#ifndef UVH_CODEC_WEBSOCKET_MASK_H
+#define UVH_CODEC_WEBSOCKET_MASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "codec/simd/payload_backend.h"
+
+/* The compiler makes a vector of it where there are some, and words elsewhere. */
+typedef uint32_t uvh_ws_mask_four __attribute__((vector_size(16)));
+
+static UVH_ALWAYS_INLINE uvh_ws_mask_four uvh_ws_mask_16(const char *p, uint32_t word)
+{
+    uvh_ws_mask_four bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return bytes ^ word;
+}
+
+static UVH_ALWAYS_INLINE uint64_t uvh_ws_mask_8(const char *p, uint32_t word)
+{
+    uint64_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return bytes ^ ((uint64_t)word << 32 | word);
+}
+
+static UVH_ALWAYS_INLINE uint32_t uvh_ws_mask_4(const char *p, uint32_t word)
+{
+    uint32_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return bytes ^ word;
+}
+
+/* Sizes from 16 to UVH_PAYLOAD_SHORT. From both ends towards the middle; all is loaded before anything is stored, since what overlaps must not be masked twice. */
+static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, size_t size, uint32_t word)
+{
+    uint32_t turned = uvh_payload_turn(word, size);
+    uvh_ws_mask_four first = uvh_ws_mask_16(data, word);
+    uvh_ws_mask_four last = uvh_ws_mask_16(data + size - 16, turned);
+    if (size > 32) {
+        uvh_ws_mask_four second = uvh_ws_mask_16(data + 16, word);
+        uvh_ws_mask_four last_but_one = uvh_ws_mask_16(data + size - 32, turned);
+        memcpy(out + 16, &second, sizeof second);
+        memcpy(out + size - 32, &last_but_one, sizeof last_but_one);
+    }
+    memcpy(out, &first, sizeof first);
+    memcpy(out + size - 16, &last, sizeof last);
+}
+
+static UVH_ALWAYS_INLINE void uvh_ws_mask_4_to_15(char *out, const char *data, size_t size, uint32_t word)
+{
+    uint32_t turned = uvh_payload_turn(word, size);
+    if (size >= 8) {
+        uint64_t first = uvh_ws_mask_8(data, word);
+        uint64_t last = uvh_ws_mask_8(data + size - 8, turned);
+        memcpy(out, &first, sizeof first);
+        memcpy(out + size - 8, &last, sizeof last);
+    } else {
+        uint32_t first = uvh_ws_mask_4(data, word);
+        uint32_t last = uvh_ws_mask_4(data + size - 4, turned);
+        memcpy(out, &first, sizeof first);
+        memcpy(out + size - 4, &last, sizeof last);
+    }
+}
+
+/* Masks or unmasks while copying: byte i becomes data[i] ^ mask[(offset + i) % 4]. The areas do not overlap, or are the same. */
+static UVH_ALWAYS_INLINE void uvh_ws_mask_copy(char *out, const char *data, size_t size,
+                                               const uint8_t mask[4], size_t offset)
+{
+    if (size < 4) {
+        for (size_t i = 0; i < size; i++)
+            out[i] = (char)(data[i] ^ mask[(offset + i) % 4]);
+        return;
+    }
+    uint32_t word;
+    memcpy(&word, mask, sizeof word);
+    word = uvh_payload_turn(word, offset);
+    if (size < 16)
+        uvh_ws_mask_4_to_15(out, data, size, word);
+    else if (size <= UVH_PAYLOAD_SHORT)
+        uvh_ws_mask_16_to_64(out, data, size, word);
+    else
+        uvh_payload_backend->mask(out, data, size, word);
+}
+
+/* The same in place. */
+static UVH_ALWAYS_INLINE void uvh_ws_mask(char *data, size_t size, const uint8_t mask[4], size_t offset)
+{
+    uvh_ws_mask_copy(data, data, size, mask, offset);
+}
+
+#endif

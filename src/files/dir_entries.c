@@ -1,0 +1,313 @@
+/* Names are kept in an arena, so that a hundred thousand of them are some hundred allocations, and never move. As soon as there are more entries than are
+ * wanted, those that are kept form a heap with the last one of the order on top, which is what a better one takes the place of. */
+#include "files/dir_entries.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "files/static_path.h"
+
+enum {
+    FULL = 1, /* ends the reading of the folder */
+    FIRST_CAPACITY = 64,
+    NAME_ROOM = 256, /* bytes: room for any usual name, so that no place is given new memory twice */
+};
+
+typedef int (*order_fn)(const void *left, const void *right);
+
+struct reading {
+    struct uvh_dir_entries *entries;
+    const struct uvh_dir_query *query;
+    order_fn order;
+    int folder;  /* descriptor */
+    size_t read; /* entries so far */
+};
+
+/* What a link leads to, if it may be served. */
+static bool look_behind(const struct uvh_dir_query *query, const char *name, struct uvh_file_facts *facts)
+{
+    char path[PATH_MAX];
+    size_t folder = strlen(query->folder);
+    size_t length = strlen(name);
+    if (folder + length >= sizeof(path))
+        return false;
+    memcpy(path, query->folder, folder);
+    memcpy(path + folder, name, length + 1);
+    return uvh_file_look(query->root, path, facts) == 0;
+}
+
+static int grow(struct uvh_dir_entries *entries)
+{
+    size_t capacity = entries->capacity == 0 ? FIRST_CAPACITY : entries->capacity * 2;
+    struct uvh_dir_entry *items =
+        uvh_realloc(entries->pool.allocator, entries->items, capacity * sizeof(*items));
+    if (items == NULL)
+        return UVHTTP_ENOMEM;
+    entries->items = items;
+    entries->capacity = capacity;
+    return 0;
+}
+
+static int lower(char byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : (unsigned char)byte;
+}
+
+/* Without regard to ASCII case, then by bytes, so that no two names are equal. */
+static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
+{
+    size_t i = 0;
+    while (a->name[i] != '\0' && lower(a->name[i]) == lower(b->name[i]))
+        i++;
+    int difference = lower(a->name[i]) - lower(b->name[i]);
+    return difference != 0 ? difference : strcmp(a->name, b->name);
+}
+
+/* Negative, 0 or positive; the whole order of one sorting is this, then compare_names. */
+static int compare_kinds(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
+{
+    return b->folder - a->folder;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    int difference = compare_kinds(left, right);
+    return difference != 0 ? difference : compare_names(left, right);
+}
+
+static int by_name_down(const void *left, const void *right)
+{
+    int difference = compare_kinds(left, right);
+    return difference != 0 ? difference : compare_names(right, left);
+}
+
+static int by_size(const void *left, const void *right)
+{
+    const struct uvh_dir_entry *a = left, *b = right;
+    int difference = compare_kinds(a, b);
+    if (difference == 0)
+        difference = (a->size > b->size) - (a->size < b->size);
+    return difference != 0 ? difference : compare_names(a, b);
+}
+
+static int by_size_down(const void *left, const void *right)
+{
+    const struct uvh_dir_entry *a = left, *b = right;
+    int difference = compare_kinds(a, b);
+    if (difference == 0)
+        difference = (a->size < b->size) - (a->size > b->size);
+    return difference != 0 ? difference : compare_names(a, b);
+}
+
+static int by_date(const void *left, const void *right)
+{
+    const struct uvh_dir_entry *a = left, *b = right;
+    int difference = compare_kinds(a, b);
+    if (difference == 0)
+        difference = (a->modified > b->modified) - (a->modified < b->modified);
+    return difference != 0 ? difference : compare_names(a, b);
+}
+
+static int by_date_down(const void *left, const void *right)
+{
+    const struct uvh_dir_entry *a = left, *b = right;
+    int difference = compare_kinds(a, b);
+    if (difference == 0)
+        difference = (a->modified < b->modified) - (a->modified > b->modified);
+    return difference != 0 ? difference : compare_names(a, b);
+}
+
+static order_fn order_of(const struct uvh_dir_query *query)
+{
+    static const order_fn orders[][2] = {
+        [UVH_DIR_SORT_NAME] = {by_name, by_name_down},
+        [UVH_DIR_SORT_SIZE] = {by_size, by_size_down},
+        [UVH_DIR_SORT_DATE] = {by_date, by_date_down},
+    };
+    return orders[query->sort][query->descending];
+}
+
+/* ---- looking ---- */
+
+static bool has_place(enum uvh_file_kind kind)
+{
+    return kind == UVH_FILE_REGULAR || kind == UVH_FILE_FOLDER;
+}
+
+/* False when it is not to be shown. */
+static bool look(const struct reading *reading, struct uvh_dir_entry *entry)
+{
+    struct uvh_file_facts facts;
+    if (uvh_file_look_in(reading->folder, entry->name, &facts) != 0)
+        return false;
+    if (facts.kind == UVH_FILE_LINK && !look_behind(reading->query, entry->name, &facts))
+        return false;
+    if (!has_place(facts.kind))
+        return false;
+    entry->folder = facts.kind == UVH_FILE_FOLDER;
+    entry->size = entry->folder ? 0 : facts.size;
+    entry->modified = facts.modified_seconds;
+    entry->looked = true;
+    return true;
+}
+
+/* ---- choosing ---- */
+
+static int add(struct uvh_dir_entries *entries, const struct uvh_dir_entry *entry)
+{
+    if (entries->count == entries->capacity && grow(entries) != 0)
+        return UVHTTP_ENOMEM;
+    size_t length = strlen(entry->name);
+    const char *copy = uvh_arena_copy(&entries->names, entry->name, length);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_dir_entry *added = &entries->items[entries->count++];
+    *added = *entry;
+    added->name = copy;
+    added->room = (uint32_t)length + 1;
+    return 0;
+}
+
+static void sink(const struct reading *reading, size_t place)
+{
+    struct uvh_dir_entry *items = reading->entries->items;
+    size_t count = reading->entries->count;
+    for (;;) {
+        size_t last = place;
+        for (size_t below = 2 * place + 1; below <= 2 * place + 2 && below < count; below++) {
+            if (reading->order(&items[below], &items[last]) > 0)
+                last = below;
+        }
+        if (last == place)
+            return;
+        struct uvh_dir_entry moved = items[place];
+        items[place] = items[last];
+        items[last] = moved;
+        place = last;
+    }
+}
+
+static void make_heap(const struct reading *reading)
+{
+    for (size_t place = reading->entries->count / 2; place > 0; place--)
+        sink(reading, place - 1);
+}
+
+/* Puts it in the place of the last one, whose memory its name takes over if it is enough. */
+static int replace_last(const struct reading *reading, const struct uvh_dir_entry *entry)
+{
+    struct uvh_dir_entry *last = &reading->entries->items[0];
+    size_t size = strlen(entry->name) + 1;
+    char *name = (char *)(uintptr_t)last->name;
+    uint32_t room = last->room;
+    if (size > room) {
+        room = size > NAME_ROOM ? (uint32_t)size : NAME_ROOM;
+        name = uvh_arena_alloc(&reading->entries->names, room);
+        if (name == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    memcpy(name, entry->name, size);
+    *last = *entry;
+    last->name = name;
+    last->room = room;
+    sink(reading, 0);
+    return 0;
+}
+
+static bool is_before_last(const struct reading *reading, const struct uvh_dir_entry *entry)
+{
+    return reading->order(entry, &reading->entries->items[0]) < 0;
+}
+
+/* The place of an entry is not known before it is looked at; of the order of names only that of a link, which may lead to a folder. */
+static bool is_to_be_looked_at(const struct reading *reading, enum uvh_file_kind kind)
+{
+    return reading->query->sort != UVH_DIR_SORT_NAME || !has_place(kind);
+}
+
+static int take(const char *name, enum uvh_file_kind kind, void *arg)
+{
+    struct reading *reading = arg;
+    const struct uvh_dir_query *query = reading->query;
+    struct uvh_dir_entries *entries = reading->entries;
+    struct uvh_dir_entry entry = {.name = name, .folder = kind != UVH_FILE_REGULAR};
+    if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_kept_back(name, true) ||
+        kind == UVH_FILE_OTHER)
+        return 0;
+    bool full = entries->count == query->most;
+    if (full && query->read != 0 && reading->read >= query->read) {
+        entries->cut = true;
+        entries->chosen_from = reading->read;
+        return FULL;
+    }
+    reading->read++;
+    /* Even as a folder it would come behind the others. */
+    if (entries->cut && query->sort == UVH_DIR_SORT_NAME && !is_before_last(reading, &entry))
+        return 0;
+    if (is_to_be_looked_at(reading, kind) && !look(reading, &entry))
+        return 0;
+    if (!full)
+        return add(entries, &entry);
+    if (query->read == 0 || query->most == 0) {
+        entries->cut = true;
+        return FULL;
+    }
+    if (!entries->cut)
+        make_heap(reading);
+    entries->cut = true;
+    return is_before_last(reading, &entry) ? replace_last(reading, &entry) : 0;
+}
+
+/* Looks at those that were not looked at, leaves out what has gone meanwhile, and counts. */
+static void finish(const struct reading *reading)
+{
+    struct uvh_dir_entries *entries = reading->entries;
+    size_t kept = 0;
+    for (size_t i = 0; i < entries->count; i++) {
+        struct uvh_dir_entry *entry = &entries->items[i];
+        if (!entry->looked && !look(reading, entry))
+            continue;
+        entries->folders += entry->folder;
+        entries->bytes += entry->size;
+        entries->items[kept++] = *entry;
+    }
+    entries->count = kept;
+    if (kept > 0)
+        qsort(entries->items, kept, sizeof(*entries->items), reading->order);
+}
+
+int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator_t *allocator,
+                         const struct uvh_dir_query *query)
+{
+    *entries = (struct uvh_dir_entries){0};
+    uvh_arena_pool_init(&entries->pool, allocator);
+    if (uvh_arena_begin(&entries->names, &entries->pool, 0) == NULL)
+        return UVHTTP_ENOMEM;
+    struct reading reading = {.entries = entries, .query = query, .order = order_of(query)};
+    int result = uvh_file_open_folder(query->root, query->folder, false, &reading.folder);
+    if (result != 0)
+        return result;
+    result = uvh_file_list_in(reading.folder, take, &reading);
+    if (result == 0 || result == FULL) {
+        finish(&reading);
+        result = 0;
+    }
+    uvh_file_close(reading.folder);
+    return result;
+}
+
+void uvh_dir_entries_release(struct uvh_dir_entries *entries)
+{
+    uvh_owner_hand_over(&entries->pool.owner); /* the job that has read them is over */
+    if (entries->names.blocks != NULL)
+        uvh_arena_release(&entries->names);
+    entries->names.blocks = NULL;
+    uvh_arena_pool_release(&entries->pool);
+    uvh_free(entries->pool.allocator, entries->items);
+    entries->items = NULL;
+    entries->count = 0;
+}

@@ -1,0 +1,123 @@
+/* Goes from character to character; each has one thing that stands for it. */
+#include "files/dir_names.h"
+
+#include <string.h>
+
+#include "codec/text/utf8_sequence.h"
+
+static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+static bool is_control(unsigned char byte)
+{
+    return byte < 0x20 || byte == 0x7F;
+}
+
+/* What HTML and plain text show for a character that they cannot show as it is: NULL when they can. `size` is 0 for a byte that is no character. */
+static const char *picture_of(const char *text, size_t size, char picture[4])
+{
+    unsigned char first = (unsigned char)text[0];
+    if (size == 1 && is_control(first)) {
+        picture[0] = '\xE2';
+        picture[1] = '\x90';
+        picture[2] = (char)(0x80 + (first == 0x7F ? 0x21 : first));
+        picture[3] = '\0';
+        return picture;
+    }
+    bool second_control = size == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
+    return size == 0 || second_control || uvh_utf8_sequence_is_noncharacter(text, size) ? replacement : NULL;
+}
+
+static const char *entity_of(char character)
+{
+    switch (character) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+static void append_html(struct uvh_bytes *page, const char *text, size_t length, bool lines)
+{
+    for (size_t i = 0; i < length;) {
+        char picture[4];
+        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        const char *shown = size == 1 ? entity_of(text[i]) : NULL;
+        if (lines && text[i] == '\r')
+            shown = i + 1 < length && text[i + 1] == '\n' ? "" : "\n";
+        else if (shown == NULL && !(lines && (text[i] == '\n' || text[i] == '\t')))
+            shown = picture_of(text + i, size, picture);
+        if (shown != NULL)
+            uvh_bytes_append_text(page, shown);
+        else
+            uvh_bytes_append(page, text + i, size);
+        i += size == 0 ? 1 : size;
+    }
+}
+
+void uvh_dir_names_html(struct uvh_bytes *page, const char *text, size_t length)
+{
+    append_html(page, text, length, false);
+}
+
+void uvh_dir_names_html_lines(struct uvh_bytes *page, const char *text, size_t length)
+{
+    append_html(page, text, length, true);
+}
+
+void uvh_dir_names_json(struct uvh_bytes *page, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        if (size == 0)
+            uvh_bytes_append_text(page, replacement);
+        else if (size == 1 && (text[i] == '"' || text[i] == '\\'))
+            uvh_bytes_append_format(page, "\\%c", text[i]);
+        else if (size == 1 && is_control((unsigned char)text[i]))
+            uvh_bytes_append_format(page, "\\u%04x", (unsigned char)text[i]);
+        else
+            uvh_bytes_append(page, text + i, size);
+        i += size == 0 ? 1 : size;
+    }
+}
+
+void uvh_dir_names_plain(struct uvh_bytes *page, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        char picture[4];
+        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        const char *shown = picture_of(text + i, size, picture);
+        if (shown != NULL)
+            uvh_bytes_append_text(page, shown);
+        else
+            uvh_bytes_append(page, text + i, size);
+        i += size == 0 ? 1 : size;
+    }
+}
+
+static bool is_unreserved(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '-' || byte == '.' || byte == '_' || byte == '~';
+}
+
+void uvh_dir_names_link(struct uvh_bytes *page, const char *text, size_t length)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        char encoded[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+        if (is_unreserved(text[i]))
+            uvh_bytes_append(page, text + i, 1);
+        else
+            uvh_bytes_append(page, encoded, sizeof(encoded));
+    }
+}

@@ -1,0 +1,94 @@
+/* A file that cannot be read, or is in another encoding, is not shown; it stands in the table anyway. */
+#include "files/dir_readme.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/text/utf8_sequence.h"
+
+enum { LONGEST_CHARACTER = 4 };
+
+/* Takes away the beginning of a character whose end was cut off. */
+static void drop_partial(struct uvh_dir_readme *readme)
+{
+    struct uvh_bytes *text = &readme->text;
+    for (size_t i = 1; i < LONGEST_CHARACTER && i <= text->length; i++) {
+        unsigned char byte = (unsigned char)text->data[text->length - i];
+        if ((byte & 0xC0) == 0x80)
+            continue;
+        if (byte >= 0xC0 && uvh_utf8_sequence_length(text->data + text->length - i, i) == 0)
+            text->length -= i;
+        return;
+    }
+}
+
+/* True when the text can be shown. */
+static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh_file_facts *facts)
+{
+    struct uvh_bytes *text = &readme->text;
+    readme->cut = facts->size > UVH_DIR_README_MAX;
+    size_t size = readme->cut ? UVH_DIR_README_MAX : (size_t)facts->size;
+    text->data = uvh_alloc(text->allocator, size + 1);
+    if (text->data == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->capacity = size + 1;
+    int64_t count = uvh_file_read(descriptor, text->data, size, 0);
+    text->length = count > 0 ? (size_t)count : 0;
+    if (readme->cut)
+        drop_partial(readme);
+    return text->length > 0 && memchr(text->data, '\0', text->length) == NULL &&
+           uvh_utf8_sequence_valid(text->data, text->length);
+}
+
+/* 0, UVHTTP_ENOMEM, or what keeps it from being shown (negative, or 1). */
+static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root, const char *folder,
+                    const char *name)
+{
+    char path[PATH_MAX];
+    struct uvh_file_facts facts;
+    int descriptor;
+    size_t length = strlen(folder), name_length = strlen(name);
+    if (length + name_length >= sizeof(path))
+        return 1;
+    memcpy(path, folder, length);
+    memcpy(path + length, name, name_length + 1);
+    int result = uvh_file_look(root, path, &facts);
+    if (result != 0 || facts.kind != UVH_FILE_REGULAR)
+        return 1;
+    result = uvh_file_open(root, path, &descriptor, &facts);
+    if (result != 0)
+        return 1;
+    bool shown = facts.kind == UVH_FILE_REGULAR && fill(readme, descriptor, &facts);
+    uvh_file_close(descriptor);
+    if (readme->text.failed)
+        return UVHTTP_ENOMEM;
+    readme->name = shown ? name : NULL;
+    return shown ? 0 : 1;
+}
+
+int uvh_dir_readme_read(struct uvh_dir_readme *readme, const uvhttp_allocator_t *allocator,
+                        const struct uvh_file_root *root, const char *folder)
+{
+    static const char *const names[] = {"README.md", "README.txt", "README"};
+    *readme = (struct uvh_dir_readme){0};
+    uvh_bytes_init(&readme->text, allocator, UVH_DIR_README_MAX + 1);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        int result = read_one(readme, root, folder, names[i]);
+        if (result <= 0)
+            return result;
+        uvh_dir_readme_release(readme);
+    }
+    return 0;
+}
+
+void uvh_dir_readme_release(struct uvh_dir_readme *readme)
+{
+    uvh_bytes_release(&readme->text);
+    readme->name = NULL;
+    readme->cut = false;
+}

@@ -1,0 +1,64 @@
+/* The number of a path is that of the hash of its stem: without a slash at its end, and without what follows
+ * the first dot of its last name. */
+#include "files/path_versions.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+void uvh_path_versions_init(struct uvh_path_versions *versions, bool shared, _Atomic uint64_t *changed)
+{
+    versions->shared = shared;
+    versions->changed = changed;
+}
+
+/* Where the folder of a path ends; 0: it is the root. */
+static size_t folder_length(uvhttp_slice_t path)
+{
+    const char *slash = path.length == 0 ? NULL : memrchr(path.base, '/', path.length);
+    return slash == NULL ? 0 : (size_t)(slash - path.base);
+}
+
+static uvhttp_slice_t stem_of(uvhttp_slice_t path)
+{
+    if (path.length > 0 && path.base[path.length - 1] == '/')
+        path.length--;
+    size_t folder = folder_length(path);
+    size_t name = folder == 0 ? 0 : folder + 1;
+    if (name + 1 >= path.length)
+        return path;
+    /* A dot at the beginning of a name, or behind the slash of the root, ends nothing. */
+    const char *dot = memchr(path.base + name + 1, '.', path.length - name - 1);
+    if (dot != NULL)
+        path.length = (size_t)(dot - path.base);
+    return path;
+}
+
+unsigned uvh_path_versions_index(const struct uvh_path_versions *versions, uvhttp_slice_t path)
+{
+    uvhttp_slice_t stem = stem_of(path);
+    return versions->shared ? 0 : (unsigned)(uvh_hash(stem.base, stem.length, 0) % UVH_PATH_VERSIONS);
+}
+
+static void raise_one(struct uvh_path_versions *versions, uvhttp_slice_t path)
+{
+    unsigned index = uvh_path_versions_index(versions, path);
+    atomic_fetch_add_explicit(&versions->numbers[index], 1, memory_order_release);
+}
+
+void uvh_path_versions_raise(struct uvh_path_versions *versions, uvhttp_slice_t path)
+{
+    raise_one(versions, path);
+    raise_one(versions, (uvhttp_slice_t){path.base, folder_length(path)});
+    atomic_fetch_add_explicit(versions->changed, 1, memory_order_release);
+}
+
+void uvh_path_versions_raise_folders(struct uvh_path_versions *versions, uvhttp_slice_t folder)
+{
+    for (;; folder.length = folder_length(folder)) {
+        raise_one(versions, folder);
+        if (folder.length == 0)
+            break;
+    }
+    atomic_fetch_add_explicit(versions->changed, 1, memory_order_release);
+}

@@ -1,0 +1,17 @@
+/* Its parts, one after the other. */
+#include "files/static_cache.h"
+
+int uvh_static_cache_init(struct uvh_static_cache *cache, const struct uvh_static_cache_order *order)
+{
+    *cache = (struct uvh_static_cache){.counts = {.hits = 0}};
+    uvh_absent_cache_init(&cache->absent, order->allocator, order->absent, order->seed);
+    for (size_t i = 0; i < UVH_STATIC_CACHE_FLIGHTS; i++)
+        uvh_list_init(&cache->flights[i]);
+    return uvh_file_cache_init(&cache->files, order->allocator, &order->limits, order->seed);
+}
+
+void uvh_static_cache_release(struct uvh_static_cache *cache)
+{
+    uvh_file_cache_release(&cache->files);
+    uvh_absent_cache_release(&cache->absent);
+}

@@ -1,0 +1,454 @@
+/* Static files over the public API: uvhttp/static.h.
+ *
+ * A request for a file that was looked at lately is answered from the cache at once: one look into the table, no system call, no
+ * allocation. Everything else is fetched (static_fetch.c). Each
+ * worker of a server has a cache of its own, made when its first request comes, so that none waits for another. */
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+#include <uvhttp/static.h>
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/counter.h"
+#include "codec/http1/target.h"
+#include "files/static_entity.h"
+#include "files/static_fetch.h"
+#include "files/static_files.h"
+#include "files/static_path.h"
+#include "files/static_response.h"
+#include "files/static_upload.h"
+#include "files/static_variants.h"
+#include "platform/random.h"
+#include "platform/store.h"
+
+enum { MOST_FOLDERS = 4096 }; /* that are watched; what lies in others is looked at again as without */
+
+/* The entry may be used without looking at the file. */
+static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
+{
+    if (UVH_LIKELY(now < entry->fresh_until && !uvh_static_files_stirred(context, entry->seen)))
+        return true;
+    return uvh_static_fetch_usable(context, entry, now);
+}
+
+static int answer_from_cache(const struct uvhttp_static *context, uvhttp_request_t *request,
+                             uvhttp_response_t *response, struct uvh_static_cache *cache,
+                             struct uvh_file_entry *entry)
+{
+    uvhttp_request_count_cache(request, true);
+    uvh_counter_add(&cache->counts.hits, 1);
+    if (entry->codings != 0)
+        return uvh_static_variants_answer(&context->settings, request, response, entry);
+    return uvh_static_entity_answer(request, response, entry);
+}
+
+static bool has_repeated_slash(uvhttp_request_t *request)
+{
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    return memmem(path.base, path.length, "//", 2) != NULL;
+}
+
+/* What the cache cannot answer at once. */
+static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response, uvhttp_slice_t path)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_slice_t normal = {copy, uvh_static_path_normalize(path.base, path.length, copy)};
+    if (normal.length != path.length) {
+        /* What is asked of a path by its routes, a password for one, is not asked of its other spellings. */
+        if (has_repeated_slash(request))
+            return uvh_static_answer_redirect(request, response, UVH_STATIC_ONE_SLASH);
+        struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, normal.base, normal.length);
+        if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
+            return answer_from_cache(context, request, response, cache, known);
+    }
+    if (uvh_static_path_is_kept_back(normal.base, context->settings.hidden))
+        return uvh_static_fetch_status(context, cache, response, 404);
+    int result;
+    bool absent = uvh_static_fetch_absent(context, cache, response, normal, &result);
+    uvhttp_request_count_cache(request, absent);
+    if (absent)
+        return result;
+    uvh_counter_add(&cache->counts.misses, 1);
+    return uvh_static_fetch(context, cache, response, normal);
+}
+
+/* The folder is an alias of one file, whatever the path. */
+static int serve_only_file(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response)
+{
+    const struct uvh_static_page *page = &context->settings.map.pages[context->settings.map.only];
+    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, page->key, page->key_length);
+    bool cached = entry != NULL && is_usable(context, entry, uvhttp_response_now(response));
+    uvhttp_request_count_cache(uvhttp_response_request(response), cached);
+    uvh_counter_add(cached ? &cache->counts.hits : &cache->counts.misses, 1);
+    return uvh_static_fetch_page(context, cache, response, context->settings.map.only, 200);
+}
+
+static int refuse_method(uvhttp_response_t *response, const char *allowed)
+{
+    int err = uvhttp_response_set_header(response, "Allow", allowed);
+    return err != 0 ? err : uvhttp_response_send_status(response, 405);
+}
+
+/* The path of a request without so many bytes of it. It may be shorter: where slashes are ignored, "/files" gets to the route of "/files/". */
+static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
+{
+    uvhttp_slice_t path = uvhttp_request_path_slice(request);
+    if (prefix > path.length)
+        prefix = path.length;
+    return (uvhttp_slice_t){path.base + prefix, path.length - prefix};
+}
+
+/* The path below the root; slashes may stand before it. */
+static uvhttp_slice_t file_path(uvhttp_request_t *request)
+{
+    uvhttp_slice_t rest = uvhttp_request_param_path(request, "*");
+    return rest.base != NULL ? rest : path_behind(request, 1);
+}
+
+static void close_cache(struct uvhttp_static *context, struct uvh_static_cache *cache)
+{
+    if (cache == NULL || cache == &context->prewarmed)
+        return;
+    uvh_static_cache_release(cache);
+    uvh_free(context->settings.allocator, cache);
+}
+
+static struct uvh_static_cache_order cache_order(const struct uvhttp_static *context)
+{
+    return (struct uvh_static_cache_order){
+        .allocator = context->settings.allocator,
+        .limits = context->settings.limits,
+        .absent = context->settings.absent_limit,
+        .seed = context->seed,
+    };
+}
+
+/* A cache of its own, for one of several workers. */
+static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, size_t workers)
+{
+    struct uvh_static_cache_order order = cache_order(context);
+    order.limits.descriptors /= workers;
+    struct uvh_static_cache *cache = uvh_alloc(order.allocator, sizeof(*cache));
+    if (cache == NULL)
+        return NULL;
+    if (uvh_static_cache_init(cache, &order) != 0) {
+        uvh_free(order.allocator, cache);
+        return NULL;
+    }
+    uvh_file_cache_copy(&cache->files, &context->prewarmed.files);
+    return cache;
+}
+
+/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there is no other worker. NULL when memory ran out. */
+static struct uvh_static_cache *open_cache(struct uvhttp_static *context, const uvhttp_request_t *request)
+{
+    size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
+    struct uvh_static_cache *cache = workers == 1 ? &context->prewarmed : new_cache(context, workers);
+    if (workers == 1)
+        uvh_file_cache_hand_over(&cache->files); /* from the thread that has prewarmed it */
+    atomic_store_explicit(&context->caches[uvhttp_request_worker(request)], cache, memory_order_release);
+    return cache;
+}
+
+static int serve(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response,
+                 uvhttp_slice_t path)
+{
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
+        return refuse_method(response, "GET, HEAD");
+    if (UVH_UNLIKELY(files->settings.rate_limit != 0)) {
+        int err =
+            uvhttp_response_limit_rate(response, files->settings.rate_limit, files->settings.rate_burst);
+        if (err != 0)
+            return err;
+    }
+    struct uvh_static_cache *cache =
+        atomic_load_explicit(&files->caches[uvhttp_request_worker(request)], memory_order_relaxed);
+    if (UVH_UNLIKELY(cache == NULL)) {
+        cache = open_cache(files, request);
+        if (cache == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    if (UVH_UNLIKELY(files->settings.map.only != UVH_STATIC_NO_PAGE))
+        return serve_only_file(files, cache, response);
+    if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
+        /* No name holds a slash. Any other '%' belongs to a name. */
+        if (uvh_target_has_slash(path))
+            return uvh_static_fetch_status(files, cache, response, 404);
+        char *copy = uvhttp_request_allocate(request, path.length + 1);
+        if (copy == NULL)
+            return UVHTTP_ENOMEM;
+        path = (uvhttp_slice_t){copy, uvh_target_release_kept(path, copy)};
+    }
+    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path.base, path.length);
+    if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
+        return answer_from_cache(files, request, response, cache, entry);
+    return serve_from_disk(files, cache, response, path);
+}
+
+/* True when the context is this server's, or becomes it now. */
+static bool belongs_to(struct uvhttp_static *files, const uvhttp_server_t *server)
+{
+    const uvhttp_server_t *owner = NULL;
+    return atomic_compare_exchange_strong(&files->server, &owner, server) || owner == server;
+}
+
+/* Whether a handler that a program adds itself may use the context for this request: 0 or
+ * UVHTTP_EINVAL. The caches have no locks, and each belongs to one worker's thread. */
+static int check_use(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    const uvhttp_server_t *server = uvhttp_request_server(request);
+    /* The router refuses a blocking route, but not a blocking handler that calls this one. */
+    if (UVH_UNLIKELY(uvhttp_request_is_blocking(request)))
+        return UVHTTP_EINVAL;
+    if (UVH_LIKELY(atomic_load_explicit(&files->server, memory_order_relaxed) == server) ||
+        belongs_to(files, server))
+        return 0;
+    if (!atomic_exchange(&files->foreign_told, true))
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR,
+                            "static files: another server has used this uvhttp_static_t before; "
+                            "open one for each server");
+    return UVHTTP_EINVAL;
+}
+
+int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    int err = context == NULL ? UVHTTP_EINVAL : check_use(context, request, response);
+    return UVH_UNLIKELY(err != 0) ? err : serve(context, request, response, file_path(request));
+}
+
+/* Below a prefix of fixed length, which saves each request the search for its parameter. */
+static int serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    return serve(files, request, response, path_behind(request, files->prefix_length));
+}
+
+/* Without it files are looked at again and again, which is no reason not to serve them. */
+static int open_watch(struct uvhttp_static *context)
+{
+    if (!context->settings.watch)
+        return 0;
+    context->watch_error = uvh_folder_watch_open(&context->folders, context->settings.allocator, MOST_FOLDERS,
+                                                 &context->changed);
+    return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
+}
+
+static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response,
+                 uvhttp_slice_t path)
+{
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (!files->settings.uploads)
+        return refuse_method(response, "GET, HEAD");
+    if (method != UVHTTP_METHOD_PUT && method != UVHTTP_METHOD_POST)
+        return refuse_method(response, "GET, HEAD, PUT, POST");
+    if (uvh_target_has_slash(path) || has_repeated_slash(request))
+        return uvhttp_response_send_status(response, 404);
+    char *released = uvhttp_request_allocate(request, path.length + 1);
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
+    if (released == NULL || copy == NULL)
+        return UVHTTP_ENOMEM;
+    size_t length = uvh_target_release_kept(path, released);
+    length = uvh_static_path_normalize(released, length, copy);
+    if (uvh_static_path_is_kept_back(copy, files->settings.hidden))
+        return uvhttp_response_send_status(response, 403);
+    if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
+        return refuse_method(response, "GET, HEAD, POST");
+    const struct uvh_static_upload_order order = {
+        .settings = &files->settings,
+        .lock = &files->uploading,
+        .versions = &files->versions,
+        .path = {copy, length},
+    };
+    return uvh_static_upload_begin(response, &order);
+}
+
+int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    int err = context == NULL ? UVHTTP_EINVAL : check_use(context, request, response);
+    return UVH_UNLIKELY(err != 0) ? err : store(context, request, response, file_path(request));
+}
+
+static int store_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+{
+    struct uvhttp_static *files = context;
+    return store(files, request, response, path_behind(request, files->prefix_length));
+}
+
+int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size)
+{
+    return uvh_static_settings_check(config, message, size);
+}
+
+int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
+{
+    struct uvh_static_settings settings;
+    if (context == NULL)
+        return UVHTTP_EINVAL;
+    *context = NULL;
+    int err = uvh_static_settings_open(&settings, config);
+    if (err != 0)
+        return err;
+    struct uvhttp_static *made = uvh_alloc_zero(settings.allocator, sizeof(*made));
+    if (made == NULL) {
+        uvh_static_settings_release(&settings);
+        return UVHTTP_ENOMEM;
+    }
+    made->settings = settings;
+    uvh_path_versions_init(&made->versions, !settings.follows_name, &made->changed);
+    err = uvh_random_number(&made->seed);
+    if (err == 0) {
+        struct uvh_static_cache_order order = cache_order(made);
+        err = uvh_static_cache_init(&made->prewarmed, &order);
+    }
+    if (err == 0) {
+        err = open_watch(made);
+        if (err != 0)
+            uvh_static_cache_release(&made->prewarmed);
+    }
+    if (err != 0) {
+        uvh_free(settings.allocator, made);
+        uvh_static_settings_release(&settings);
+        return err;
+    }
+    uvh_lock_init(&made->uploading);
+    *context = made;
+    return 0;
+}
+
+void uvhttp_static_close(uvhttp_static_t *context)
+{
+    if (context == NULL)
+        return;
+    for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
+        close_cache(context, context->caches[i]);
+    uvh_static_cache_release(&context->prewarmed);
+    uvh_folder_watch_close(context->folders);
+    uvh_lock_destroy(&context->uploading);
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    uvh_static_settings_release(&context->settings);
+    uvh_free(allocator, context);
+}
+
+static void add_counts(const struct uvh_static_cache *cache, uvhttp_static_stats_t *stats)
+{
+    stats->entries += uvh_counter_read(&cache->files.counts.entries);
+    stats->memory += uvh_counter_read(&cache->files.counts.memory);
+    stats->descriptors += uvh_counter_read(&cache->files.counts.descriptors);
+    stats->evictions += uvh_counter_read(&cache->files.counts.evictions);
+    stats->negative_entries += uvh_counter_read(&cache->counts.negative_entries);
+    stats->hits += uvh_counter_read(&cache->counts.hits);
+    stats->negative_hits += uvh_counter_read(&cache->counts.negative_hits);
+    stats->misses += uvh_counter_read(&cache->counts.misses);
+    stats->coalesced += uvh_counter_read(&cache->counts.coalesced);
+    stats->looks += uvh_counter_read(&cache->counts.looks);
+    stats->loads += uvh_counter_read(&cache->counts.loads);
+}
+
+int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats)
+{
+    if (context == NULL)
+        return UVHTTP_ENOMEM;
+    if (stats == NULL)
+        return UVHTTP_EINVAL;
+    *stats = (uvhttp_static_stats_t){.hit_rate = 0};
+    add_counts(&context->prewarmed, stats);
+    for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++) {
+        const struct uvh_static_cache *cache =
+            atomic_load_explicit(&context->caches[i], memory_order_acquire);
+        if (cache != NULL && cache != &context->prewarmed)
+            add_counts(cache, stats);
+    }
+    uint64_t hits = stats->hits + stats->negative_hits;
+    if (hits + stats->misses > 0)
+        stats->hit_rate = (double)hits / (double)(hits + stats->misses);
+    if (context->folders != NULL)
+        stats->watched_folders = uvh_folder_watch_count(context->folders);
+    return 0;
+}
+
+static void close_context(void *context)
+{
+    uvhttp_static_close(context);
+}
+
+/* One file may have a path of its own. */
+static bool is_prefix(const char *prefix, bool of_one_file)
+{
+    size_t length = prefix == NULL ? 0 : strlen(prefix);
+    return length > 0 && prefix[0] == '/' && (of_one_file || prefix[length - 1] == '/');
+}
+
+int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvhttp_static_t *context)
+{
+    if (server == NULL || context == NULL)
+        return UVHTTP_ENOMEM;
+    const uvhttp_server_t *owner = atomic_load(&context->server);
+    if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE) ||
+        (owner != NULL && owner != server))
+        return UVHTTP_EINVAL;
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    size_t length = strlen(prefix);
+    char *pattern = uvh_alloc(allocator, length + 2);
+    if (pattern == NULL)
+        return UVHTTP_ENOMEM;
+    /* The requests of other mounts look for their parameter. */
+    bool fixed = owner == NULL && strpbrk(prefix, ":*%") == NULL;
+    memcpy(pattern, prefix, length);
+    memcpy(pattern + length, "*", 2);
+    if (prefix[length - 1] != '/')
+        pattern[length] = '\0';
+    int err = uvhttp_server_route(server, "GET", pattern,
+                                  fixed ? serve_mounted : uvhttp_static_handle_request, context);
+    static const char *const methods[] = {"PUT", "POST"};
+    for (size_t i = 0; i < UVH_COUNT_OF(methods) && context->settings.uploads && err == 0; i++)
+        err = uvhttp_router_add(
+            uvhttp_server_router(server),
+            &(uvhttp_route_t){.method = methods[i],
+                              .pattern = pattern,
+                              .handler = fixed ? store_mounted : uvhttp_static_handle_upload,
+                              .arg = context,
+                              .flags = UVHTTP_ROUTE_STREAM});
+    uvh_free(allocator, pattern);
+    if (err == 0 && !belongs_to(context, server)) /* used by another one since it was looked at above */
+        err = UVHTTP_EINVAL;
+    if (err == 0 && fixed)
+        context->prefix_length = length;
+    return err;
+}
+
+static void log_refused_config(uvhttp_server_t *server, const char *prefix,
+                               const uvhttp_static_config_t *config)
+{
+    char message[256] = "";
+    if (uvhttp_static_check(config, message, sizeof(message)) != 0 && message[0] != '\0')
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "static files at \"%s\" refused: %s", prefix, message);
+}
+
+int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhttp_static_config_t *config)
+{
+    uvhttp_static_t *context;
+    if (server == NULL)
+        return UVHTTP_ENOMEM;
+    if (!is_prefix(prefix, config != NULL && config->file != NULL))
+        return UVHTTP_EINVAL;
+    int err = uvhttp_static_open(&context, config);
+    if (err != 0) {
+        log_refused_config(server, prefix, config);
+        return err;
+    }
+    err = uvhttp_server_own(server, close_context, context);
+    if (err != 0) {
+        uvhttp_static_close(context);
+        return err;
+    }
+    /* Should this fail, the context is the server's already and goes with it. */
+    return uvhttp_static_mount_opened(server, prefix, context);
+}

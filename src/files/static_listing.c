@@ -1,0 +1,357 @@
+/* The first slice is made together with reading the folder, so most listings are sent in one piece, with their length. */
+#include "files/static_listing.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+#include <uvhttp/negotiate.h>
+
+#include "base/alloc.h"
+#include "codec/fields/conditional.h"
+#include "codec/text/utf8_sequence.h"
+#include "files/dir_style.h"
+#include "files/pooled_body.h"
+#include "files/tar_stream.h"
+#include "options/field_lines.h"
+
+enum {
+    DISPOSITION_MAX = 4096,
+    MOST_READ =
+        100000, /* entries that those of a listing are chosen from, so that a request costs at most some tenths of a second of a thread */
+};
+
+struct uvh_static_listing {
+    const uvhttp_allocator_t *allocator;
+    enum uvh_static_listing_kind kind;
+    bool too_large; /* an archive that would be larger than allowed */
+    bool complete;  /* `first` is all of it */
+    struct uvh_bytes first;
+    const char *name; /* of an archive's folder; NUL-terminated, `name_memory` */
+    char *name_memory;
+    union {
+        struct uvh_dir_listing page;
+        struct uvh_tar_stream tar;
+    } made;
+};
+
+static const char *const types[] = {
+    [UVH_STATIC_LISTING_HTML] = "text/html; charset=utf-8",  [UVH_STATIC_LISTING_JSON] = "application/json",
+    [UVH_STATIC_LISTING_TEXT] = "text/plain; charset=utf-8", [UVH_STATIC_LISTING_TAR] = "application/x-tar",
+    [UVH_STATIC_LISTING_STYLE] = "text/css; charset=utf-8",
+};
+
+/* ---- what is asked for ---- */
+
+/* What suits the client; the page when nothing does (RFC 9110 section 12.4.1). */
+static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_t *request,
+                     struct uvh_static_listing_wish *wish)
+{
+    static const char *const offers[] = {
+        [UVH_STATIC_LISTING_HTML] = "text/html;charset=utf-8",
+        [UVH_STATIC_LISTING_JSON] = "application/json",
+        [UVH_STATIC_LISTING_TEXT] = "text/plain;charset=utf-8",
+        [UVH_STATIC_LISTING_TAR] = "application/x-tar",
+    };
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
+    if (err != 0)
+        return err;
+    size_t count = settings->archive ? UVH_STATIC_LISTING_TAR + 1 : UVH_STATIC_LISTING_TAR;
+    ptrdiff_t best = uvhttp_negotiate_type(accept, offers, count);
+    wish->kind = best < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)best;
+    return 0;
+}
+
+/* The index of `text` in a list of words, or -1. */
+static int find_word(const char *text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; text != NULL && i < count; i++) {
+        if (strcmp(text, words[i]) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_request_t *request,
+                           struct uvh_static_listing_wish *wish)
+{
+    static const char *const kinds[] = {
+        [UVH_STATIC_LISTING_HTML] = "html", [UVH_STATIC_LISTING_JSON] = "json",
+        [UVH_STATIC_LISTING_TEXT] = "text", [UVH_STATIC_LISTING_TAR] = "tar",
+        [UVH_STATIC_LISTING_STYLE] = "css",
+    };
+    static const char *const sorts[] = {
+        [UVH_DIR_SORT_NAME] = "name", [UVH_DIR_SORT_SIZE] = "size", [UVH_DIR_SORT_DATE] = "date"};
+    static const char *const orders[] = {"asc", "desc"};
+    *wish = (struct uvh_static_listing_wish){0};
+    if (uvhttp_request_query_string(request).length > 0) {
+        int kind =
+            find_word(uvhttp_request_query(request, "format"), kinds, sizeof(kinds) / sizeof(kinds[0]));
+        int sort = find_word(uvhttp_request_query(request, "sort"), sorts, sizeof(sorts) / sizeof(sorts[0]));
+        wish->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
+        wish->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
+        wish->kind_given = kind >= 0;
+        wish->kind = kind < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)kind;
+    }
+    return wish->kind_given ? 0 : negotiate(settings, request, wish);
+}
+
+/* ---- reading the folder ---- */
+
+static int open_page(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
+                     const char *folder, const char *title, const struct uvh_static_listing_wish *wish)
+{
+    static const enum uvh_dir_format formats[] = {
+        [UVH_STATIC_LISTING_HTML] = UVH_DIR_HTML,
+        [UVH_STATIC_LISTING_JSON] = UVH_DIR_JSON,
+        [UVH_STATIC_LISTING_TEXT] = UVH_DIR_TEXT,
+    };
+    struct uvh_dir_listing_order order = {
+        .query = {.root = &settings->root,
+                  .folder = folder,
+                  .hidden = settings->hidden,
+                  .most = settings->listing_max,
+                  .read = MOST_READ,
+                  .sort = wish->sort,
+                  .descending = wish->descending},
+        .title = title,
+        .format = formats[wish->kind],
+        .format_given = wish->kind_given,
+        .archive = settings->archive,
+    };
+    uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
+    int result = uvh_dir_listing_open(&listing->made.page, listing->allocator, &order);
+    if (result != 0)
+        return result;
+    result = uvh_dir_listing_make(&listing->made.page, &listing->first);
+    if (result < 0)
+        uvh_dir_listing_close(&listing->made.page);
+    listing->complete = result == 1;
+    return result < 0 ? result : 0;
+}
+
+/* The last part of the path: what the archive and the folder in it are called. 0 or UVHTTP_ENOMEM. */
+static int name_archive(struct uvh_static_listing *listing, const char *title)
+{
+    size_t end = strlen(title);
+    while (end > 0 && title[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && title[begin - 1] != '/')
+        begin--;
+    listing->name_memory = begin == end ? uvh_alloc_string(listing->allocator, "files", 5)
+                                        : uvh_alloc_string(listing->allocator, title + begin, end - begin);
+    listing->name = listing->name_memory;
+    return listing->name == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+static int open_tar(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
+                    const char *folder, const char *title)
+{
+    if (!settings->archive)
+        return -EACCES;
+    int result = name_archive(listing, title);
+    if (result != 0)
+        return result;
+    struct uvh_tar_stream_order order = {
+        .root = &settings->root,
+        .folder = folder,
+        .name = listing->name,
+        .hidden = settings->hidden,
+        .most_entries = settings->archive_entries,
+        .most_bytes = settings->archive_size,
+    };
+    uvh_bytes_init(&listing->first, listing->allocator, UVH_TAR_STREAM_SLICE_MAX);
+    result = uvh_tar_stream_open(&listing->made.tar, listing->allocator, &order);
+    listing->too_large = result == UVHTTP_ETOOLARGE;
+    if (result != 0)
+        return listing->too_large ? 0 : result;
+    result = uvh_tar_stream_make(&listing->made.tar, &listing->first);
+    if (result < 0)
+        uvh_tar_stream_close(&listing->made.tar);
+    listing->complete = result == 1;
+    return result < 0 ? result : 0;
+}
+
+static void free_names(struct uvh_static_listing *listing)
+{
+    uvh_free(listing->allocator, listing->name_memory);
+    uvh_free(listing->allocator, listing);
+}
+
+int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder, const char *title,
+                            const struct uvh_static_listing_wish *wish, struct uvh_static_listing **listing)
+{
+    const uvhttp_allocator_t *allocator = settings->allocator;
+    struct uvh_static_listing *made = uvh_alloc(allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->allocator = allocator;
+    made->kind = wish->kind;
+    made->too_large = made->complete = false;
+    made->name = made->name_memory = NULL;
+    uvh_bytes_init(&made->first, allocator, 0);
+    int result = 0;
+    if (wish->kind == UVH_STATIC_LISTING_TAR)
+        result = open_tar(made, settings, folder, title);
+    else if (wish->kind != UVH_STATIC_LISTING_STYLE)
+        result = open_page(made, settings, folder, title, wish);
+    if (result != 0) {
+        uvh_bytes_release(&made->first);
+        free_names(made);
+        return result;
+    }
+    *listing = made;
+    return 0;
+}
+
+/* ---- sending ---- */
+
+static int make_page(void *arg, struct uvh_bytes *slice)
+{
+    return uvh_dir_listing_make(&((struct uvh_static_listing *)arg)->made.page, slice);
+}
+
+static int make_tar(void *arg, struct uvh_bytes *slice)
+{
+    return uvh_tar_stream_make(&((struct uvh_static_listing *)arg)->made.tar, slice);
+}
+
+/* All but the first slice, which is the body's once it is sent. */
+static void close_listing(void *arg)
+{
+    struct uvh_static_listing *listing = arg;
+    if (listing->kind == UVH_STATIC_LISTING_TAR && !listing->too_large)
+        uvh_tar_stream_close(&listing->made.tar);
+    else if (listing->kind != UVH_STATIC_LISTING_TAR && listing->kind != UVH_STATIC_LISTING_STYLE)
+        uvh_dir_listing_close(&listing->made.page);
+    free_names(listing);
+}
+
+void uvh_static_listing_free(struct uvh_static_listing *listing)
+{
+    if (listing == NULL)
+        return;
+    uvh_bytes_release(&listing->first);
+    close_listing(listing);
+}
+
+/* attachment, with the name twice (RFC 6266 section 4.3): in ASCII for old programs, and as it is. */
+static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    struct uvh_bytes value;
+    const char *name = listing->name;
+    size_t length = strlen(name);
+    uvh_bytes_init(&value, listing->allocator, DISPOSITION_MAX);
+    uvh_bytes_append_text(&value, "attachment; filename=\"");
+    for (size_t i = 0; i < length; i++) {
+        bool plain = name[i] >= ' ' && name[i] <= '~' && strchr("\"\\%/", name[i]) == NULL;
+        uvh_bytes_append(&value, plain ? name + i : "_", 1);
+    }
+    uvh_bytes_append_text(&value, ".tar\"");
+    if (uvh_utf8_sequence_valid(name, length)) {
+        uvh_bytes_append_text(&value, "; filename*=UTF-8''");
+        for (size_t i = 0; i < length; i++) {
+            unsigned char byte = (unsigned char)name[i];
+            char encoded[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+            bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                         (byte >= 'a' && byte <= 'z') || byte == '-' || byte == '.' || byte == '_';
+            uvh_bytes_append(&value, plain ? name + i : encoded, plain ? 1 : sizeof(encoded));
+        }
+        uvh_bytes_append_text(&value, ".tar");
+    }
+    uvh_bytes_append(&value, "", 1);
+    int err = value.failed ? UVHTTP_ENOMEM
+                           : uvhttp_response_set_header(response, "Content-Disposition", value.data);
+    uvh_bytes_release(&value);
+    return err;
+}
+
+static int answer_style(uvhttp_response_t *response)
+{
+    size_t length;
+    const char *style = uvh_dir_style(&length);
+    int err = uvhttp_response_set_header(response, "Cache-Control", "public, max-age=31536000, immutable");
+    return err != 0
+               ? err
+               : uvhttp_response_send_static(response, 200, types[UVH_STATIC_LISTING_STYLE], style, length);
+}
+
+static int set_fields(uvhttp_response_t *response, const struct uvh_static_listing *listing)
+{
+    int err = uvhttp_response_set_header(response, "Cache-Control", "no-cache");
+    if (err == 0)
+        err = uvhttp_response_add_header(response, "Vary", "Accept");
+    if (err == 0 && listing->kind == UVH_STATIC_LISTING_TAR)
+        err = set_disposition(response, listing);
+    else if (err == 0 && listing->made.page.entries.cut)
+        err = uvhttp_response_set_header(response, "Listing-Truncated", "?1");
+    return err;
+}
+
+bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing)
+{
+    return listing->too_large;
+}
+
+/* 304 or 412 where the conditions of the request ask for it, else 0; negative: UVHTTP_ENOMEM. A listing has neither entity tag nor date, but it is there, which is what "*"
+ * asks for (RFC 9110 sections 13.1.1 and 13.1.2). */
+static int condition_status(uvhttp_request_t *request)
+{
+    struct uvh_conditional_fields fields = {
+        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
+        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
+    };
+    const struct uvh_conditional_entity entity = {.exists = true};
+    if (fields.if_match.base == NULL && fields.if_none_match.base == NULL)
+        return 0;
+    int err = uvh_field_lines_join_conditions(request, &fields);
+    if (err != 0)
+        return UVHTTP_ENOMEM;
+    switch (uvh_conditional_evaluate(&fields, &entity, true)) {
+    case UVH_CONDITIONAL_NOT_MODIFIED:
+        return 304;
+    case UVH_CONDITIONAL_FAILED:
+        return 412;
+    case UVH_CONDITIONAL_PROCEED:
+        break;
+    }
+    return 0;
+}
+
+static int answer_condition(uvhttp_response_t *response, int status)
+{
+    if (status < 0)
+        return status;
+    return status == 304 ? uvhttp_response_send(response, 304, NULL, NULL, 0)
+                         : uvhttp_response_send_status(response, status);
+}
+
+int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing)
+{
+    enum uvh_static_listing_kind kind = listing->kind;
+    int status = kind == UVH_STATIC_LISTING_STYLE || listing->too_large
+                     ? 0
+                     : condition_status(uvhttp_response_request(response));
+    int err = 0;
+    if (kind == UVH_STATIC_LISTING_STYLE)
+        err = answer_style(response);
+    else if (listing->too_large)
+        err = uvhttp_response_send_text(response, 403,
+                                        "403 Forbidden\nThis folder holds more than an archive may.\n");
+    else
+        err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
+    if (err == 0 && status != 0)
+        err = answer_condition(response, status);
+    if (err != 0 || status != 0 || kind == UVH_STATIC_LISTING_STYLE || listing->too_large) {
+        uvh_static_listing_free(listing);
+        return err;
+    }
+    struct uvh_pooled_source source = {.make = kind == UVH_STATIC_LISTING_TAR ? make_tar : make_page,
+                                       .close = close_listing,
+                                       .arg = listing};
+    struct uvh_bytes first = listing->first;
+    return uvh_pooled_body_send(response, types[kind], &first, listing->complete, &source);
+}

@@ -1,0 +1,370 @@
+/* Everything is read from texts whose words are separated by spaces, once, when the folder is opened. */
+#include "files/static_map.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "files/static_path.h"
+
+static const char path_word[] = "{path}";
+
+enum { PATH_WORD_LENGTH = sizeof(path_word) - 1, FIRST_ERROR = 400, LAST_ERROR = 599 };
+
+/* What is being read, and where to say what is wrong with it. */
+struct reader {
+    struct uvh_static_map *map;
+    const char *option;
+    bool hidden; /* hidden files may be named */
+    char *message;
+    size_t size;
+};
+
+static int refuse(const struct reader *reader, const char *word, size_t length, const char *what)
+{
+    if (reader->size > 0)
+        snprintf(reader->message, reader->size, "%s: '%.*s' %s", reader->option, (int)length, word, what);
+    return UVHTTP_ECONFIG;
+}
+
+/* The next word of a text, of `*length` bytes; 0 at its end. */
+static const char *next_word(const char *text, size_t *length)
+{
+    text += strspn(text, " ");
+    *length = strcspn(text, " ");
+    return text;
+}
+
+/* Checks the path of a file that is named here. */
+static int check_path(const struct reader *reader, const char *word, size_t length, const char *path)
+{
+    if (uvh_static_path_has_dots(path))
+        return refuse(reader, word, length, "has '.' or '..' for a name; write the path it leads to");
+    if (path[0] == '\0' || path[strlen(path) - 1] == '/')
+        return refuse(reader, word, length, "is a folder, and a file is needed");
+    if (!reader->hidden && uvh_static_path_is_hidden(path))
+        return refuse(reader, word, length, "is hidden, and hidden files are not served here");
+    return 0;
+}
+
+/* The index of the page with that path, a new one if need be. */
+static int add_page(const struct reader *reader, const char *word, size_t length, int *index)
+{
+    struct uvh_static_map *map = reader->map;
+    char *key = uvh_alloc(map->allocator, length + 2);
+    if (key == NULL)
+        return UVHTTP_ENOMEM;
+    key[0] = '\0';
+    size_t size = 1 + uvh_static_path_normalize(word, length, key + 1);
+    int err = check_path(reader, word, length, key + 1);
+    size_t i = 0;
+    while (err == 0 && i < map->page_count &&
+           (map->pages[i].key_length != size || memcmp(map->pages[i].key, key, size) != 0))
+        i++;
+    if (err == 0 && i == UVH_STATIC_PAGES_MAX)
+        err = refuse(reader, word, length, "is one file too many; 32 different ones may be named");
+    if (err != 0 || i < map->page_count) {
+        uvh_free(map->allocator, key);
+        *index = (int)i;
+        return err;
+    }
+    map->pages[i].key = key;
+    map->pages[i].key_length = size;
+    atomic_init(&map->pages[i].missing, false);
+    map->page_count++;
+    *index = (int)i;
+    return 0;
+}
+
+static bool is_error_status(const char *word, size_t length, int *status)
+{
+    if (length != 3 || strspn(word, "0123456789") < 3)
+        return false;
+    *status = (word[0] - '0') * 100 + (word[1] - '0') * 10 + (word[2] - '0');
+    return *status >= FIRST_ERROR && *status <= LAST_ERROR;
+}
+
+/* A pattern, with a normalized copy of it for the item. */
+static int read_pattern(const struct reader *reader, const char *word, size_t length,
+                        struct uvh_static_item *item)
+{
+    char *pattern = uvh_alloc(reader->map->allocator, length + 1);
+    if (pattern == NULL)
+        return UVHTTP_ENOMEM;
+    item->pattern = pattern; /* released with the map, whatever comes */
+    uvh_static_path_normalize(word, length, pattern);
+    if (strcmp(pattern, "{path}/") == 0) {
+        item->kind = UVH_STATIC_ITEM_FOLDER;
+        return 0;
+    }
+    return check_path(reader, word, length, pattern);
+}
+
+/* Every brace is one of "{path}". */
+static bool has_strange_brace(const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (length - i >= PATH_WORD_LENGTH && memcmp(word + i, path_word, PATH_WORD_LENGTH) == 0)
+            i += PATH_WORD_LENGTH - 1;
+        else if (word[i] == '{' || word[i] == '}')
+            return true;
+    }
+    return false;
+}
+
+static bool has_path(const char *word, size_t length)
+{
+    const char *found = strstr(word, path_word);
+    return found != NULL && found < word + length;
+}
+
+static int read_item(const struct reader *reader, const char *word, size_t length,
+                     struct uvh_static_item *item)
+{
+    if (has_strange_brace(word, length))
+        return refuse(reader, word, length, "has a brace; the only word in braces is {path}");
+    if (word[0] == '=') {
+        item->kind = UVH_STATIC_ITEM_STATUS;
+        return is_error_status(word + 1, length - 1, &item->status)
+                   ? 0
+                   : refuse(reader, word, length, "is no status; allowed are =400 to =599");
+    }
+    if (has_path(word, length)) {
+        item->kind = UVH_STATIC_ITEM_FILE;
+        return read_pattern(reader, word, length, item);
+    }
+    item->kind = UVH_STATIC_ITEM_PAGE;
+    return add_page(reader, word, length, &item->page);
+}
+
+static int read_list(const struct reader *reader, const char *text)
+{
+    struct uvh_static_map *map = reader->map;
+    size_t length;
+    for (const char *word = next_word(text, &length); length > 0; word = next_word(word + length, &length)) {
+        if (map->item_count == UVH_STATIC_ITEMS_MAX)
+            return refuse(reader, word, length, "is one too many; a list has at most 16");
+        if (map->item_count > 0 && map->items[map->item_count - 1].kind == UVH_STATIC_ITEM_STATUS)
+            return refuse(reader, word, length, "is never tried: a status ends the list");
+        int err = read_item(reader, word, length, &map->items[map->item_count++]);
+        if (err != 0)
+            return err;
+    }
+    return map->item_count > 0 ? 0 : refuse(reader, text, strlen(text), "is an empty list");
+}
+
+/* What static_fetch.c can be asked to answer with: what uvh_static_answer_status makes of errors, and the end of the list. Uploads say in a text what is wrong with them. */
+static bool has_pages(const struct uvh_static_map *map, int status)
+{
+    const struct uvh_static_item *last = &map->items[map->item_count - 1];
+    return status == 403 || status == 404 || status == 500 || status == 503 ||
+           (last->kind == UVH_STATIC_ITEM_STATUS && last->status == status);
+}
+
+/* "/404.html,403": a comma stands where a space was meant, which "=" behind it shows. */
+static bool runs_into_next(const char *path, size_t length)
+{
+    const char *equals = memchr(path, '=', length);
+    return equals != NULL && memchr(path, ',', (size_t)(equals - path)) != NULL;
+}
+
+/* Puts the page of one status, or of all that begin with a digit, in its place. */
+static int set_error_page(const struct reader *reader, const char *code, size_t length, int page, bool exact)
+{
+    int *pages = reader->map->error_pages;
+    int status;
+    if (length == 3 && (code[0] == '4' || code[0] == '5') && memcmp(code + 1, "xx", 2) == 0) {
+        int first = code[0] == '4' ? 0 : 100;
+        for (int i = first; i < first + 100 && !exact; i++)
+            pages[i] = page;
+        return 0;
+    }
+    if (!is_error_status(code, length, &status))
+        return refuse(reader, code, length, "is no status; allowed are 400 to 599, 4xx and 5xx");
+    if (status == 405 || status == 412 || status == 416)
+        return refuse(reader, code, length, "is an answer to programs, and has no page");
+    if (!has_pages(reader->map, status))
+        return refuse(
+            reader, code, length,
+            "is no answer of this folder, and has no page; allowed are 403, 404, 500, 503, 4xx, 5xx "
+            "and what try_files ends with");
+    if (exact)
+        pages[status - FIRST_ERROR] = page;
+    return 0;
+}
+
+/* Classes first, since a single status goes before its class wherever it stands. */
+static int read_error_pages(const struct reader *reader, const char *text, bool exact)
+{
+    size_t length;
+    for (const char *word = next_word(text, &length); length > 0; word = next_word(word + length, &length)) {
+        size_t codes = strcspn(word, "=");
+        int page = UVH_STATIC_NO_PAGE;
+        if (codes >= length)
+            return refuse(reader, word, length, "has no '='; write 404=/404.html");
+        if (runs_into_next(word + codes + 1, length - codes - 1))
+            return refuse(reader, word, length, "has a comma between pages; a space stands there");
+        int err = add_page(reader, word + codes + 1, length - codes - 1, &page);
+        for (size_t at = 0; err == 0 && at <= codes;) {
+            size_t end = at + strcspn(word + at, ",=");
+            err = set_error_page(reader, word + at, end - at, page, exact);
+            at = end + 1;
+        }
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+/* Which options go together. */
+static int check_options(struct reader *reader, const uvhttp_static_config_t *config)
+{
+    const char *other = config->clean_urls                        ? "clean_urls"
+                        : config->spa || config->fallback != NULL ? "a fallback"
+                                                                  : NULL;
+    reader->option = "try_files";
+    if (config->try_files != NULL && other != NULL) {
+        if (reader->size > 0)
+            snprintf(reader->message, reader->size, "try_files says it all: it does not go with %s", other);
+        return UVHTTP_ECONFIG;
+    }
+    reader->option = "file";
+    if (config->try_files != NULL)
+        other = "try_files";
+    else if (other == NULL && config->uploads) /* nobody could read what is stored */
+        other = "uploads";
+    if (config->file != NULL && other != NULL) {
+        if (reader->size > 0)
+            snprintf(reader->message, reader->size, "file is served for every path: it does not go with %s",
+                     other);
+        return UVHTTP_ECONFIG;
+    }
+    return 0;
+}
+
+static int read_fallback(struct reader *reader, const uvhttp_static_config_t *config)
+{
+    const char *name = config->fallback;
+    size_t length = name == NULL ? 0 : strlen(name);
+    reader->option = "fallback";
+    if (name == NULL) {
+        reader->option = "spa";
+        name = next_word(config->index == NULL ? "index.html" : config->index, &length);
+    }
+    return add_page(reader, name, length, &reader->map->fallback);
+}
+
+/* Whatever these names are put behind, the file is to lie in that very folder. */
+static int check_index(struct reader *reader, const uvhttp_static_config_t *config)
+{
+    size_t length;
+    reader->option = "index";
+    for (const char *name = next_word(config->index == NULL ? "" : config->index, &length); length > 0;
+         name = next_word(name + length, &length)) {
+        if (memchr(name, '/', length) != NULL)
+            return refuse(reader, name, length, "has a slash, and names of files are needed");
+        if (length <= 2 && strspn(name, ".") >= length)
+            return refuse(reader, name, length, "is a folder, and a file is needed");
+        if (!reader->hidden && name[0] == '.')
+            return refuse(reader, name, length, "is hidden, and hidden files are not served here");
+    }
+    return 0;
+}
+
+static int read_options(struct reader *reader, const uvhttp_static_config_t *config)
+{
+    struct uvh_static_map *map = reader->map;
+    int err = check_options(reader, config);
+    reader->hidden = config->hidden;
+    if (err == 0)
+        err = check_index(reader, config);
+    if (err != 0)
+        return err;
+    reader->option = "try_files";
+    err = read_list(reader, config->try_files != NULL ? config->try_files
+                            : config->clean_urls      ? "{path} {path}/ {path}.html"
+                                                      : "{path} {path}/");
+    if (err == 0 && (config->spa || config->fallback != NULL))
+        err = read_fallback(reader, config);
+    /* These two are named by whoever configures, and no path of a request leads to them: they may lie where nobody can ask for them. */
+    reader->hidden = true;
+    reader->option = "file";
+    if (err == 0 && config->file != NULL)
+        err = add_page(reader, config->file, strlen(config->file), &map->only);
+    reader->option = "error_pages";
+    for (int exact = 0; err == 0 && config->error_pages != NULL && exact < 2; exact++)
+        err = read_error_pages(reader, config->error_pages, exact == 1);
+    return err;
+}
+
+int uvh_static_map_open(struct uvh_static_map *map, const uvhttp_allocator_t *allocator,
+                        const uvhttp_static_config_t *config, char *message, size_t size)
+{
+    *map = (struct uvh_static_map){
+        .allocator = allocator,
+        .only = UVH_STATIC_NO_PAGE,
+        .fallback = UVH_STATIC_NO_PAGE,
+        .clean = config->clean_urls,
+    };
+    for (size_t i = 0; i < sizeof(map->error_pages) / sizeof(map->error_pages[0]); i++)
+        map->error_pages[i] = UVH_STATIC_NO_PAGE;
+    map->pages = uvh_alloc(allocator, UVH_STATIC_PAGES_MAX * sizeof(struct uvh_static_page));
+    if (map->pages == NULL)
+        return UVHTTP_ENOMEM;
+    struct reader reader = {.map = map, .message = message, .size = size};
+    int err = read_options(&reader, config);
+    if (err != 0)
+        uvh_static_map_release(map);
+    return err;
+}
+
+void uvh_static_map_release(struct uvh_static_map *map)
+{
+    for (size_t i = 0; i < map->item_count; i++)
+        uvh_free(map->allocator, map->items[i].pattern);
+    for (size_t i = 0; i < map->page_count; i++)
+        uvh_free(map->allocator, map->pages[i].key);
+    uvh_free(map->allocator, map->pages);
+    map->pages = NULL;
+    map->item_count = 0;
+    map->page_count = 0;
+}
+
+bool uvh_static_map_is_plain(const uvhttp_static_config_t *config)
+{
+    return config->try_files == NULL && config->fallback == NULL && !config->spa && !config->clean_urls;
+}
+
+const char *uvh_static_map_page_path(const struct uvh_static_map *map, int page)
+{
+    return map->pages[page].key + 1;
+}
+
+int uvh_static_map_error_page(const struct uvh_static_map *map, int status)
+{
+    return status >= FIRST_ERROR && status <= LAST_ERROR ? map->error_pages[status - FIRST_ERROR]
+                                                         : UVH_STATIC_NO_PAGE;
+}
+
+bool uvh_static_map_expand(const struct uvh_static_item *item, const char *path, char *out, size_t size)
+{
+    size_t length = strlen(path);
+    size_t used = 0;
+    for (const char *from = item->pattern; *from != '\0';) {
+        const char *word = strstr(from, path_word);
+        size_t plain = word == NULL ? strlen(from) : (size_t)(word - from);
+        size_t more = word == NULL ? 0 : length;
+        if (plain + more >= size - used)
+            return false;
+        memcpy(out + used, from, plain);
+        memcpy(out + used + plain, path, more);
+        used += plain + more;
+        from += plain + (word == NULL ? 0 : PATH_WORD_LENGTH);
+    }
+    out[used] = '\0';
+    uvh_static_path_normalize(out, used, out);
+    return true;
+}

@@ -1,0 +1,51 @@
+/* Text only: nothing here knows what lies on the disk. Called by static_files.c, static_map.c and static_resolve.c. */
+#include "files/static_path.h"
+
+#include <string.h>
+
+#include "platform/store.h"
+
+size_t uvh_static_path_normalize(const char *path, size_t length, char *out)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (path[i] == '/' && (size == 0 || out[size - 1] == '/'))
+            continue;
+        out[size++] = path[i];
+    }
+    out[size] = '\0';
+    return size;
+}
+
+bool uvh_static_path_is_hidden(const char *path)
+{
+    static const char well_known[] = ".well-known";
+    size_t length = strlen(well_known);
+    if (strncmp(path, well_known, length) == 0 && (path[length] == '/' || path[length] == '\0'))
+        path += length;
+    return path[0] == '.' || strstr(path, "/.") != NULL;
+}
+
+/* Some name of the path is one of a file that is being uploaded. */
+static bool is_unfinished(const char *path)
+{
+    static const char prefix[] = UVH_STORE_PREFIX;
+    return strncmp(path, prefix, strlen(prefix)) == 0 || strstr(path, "/" UVH_STORE_PREFIX) != NULL;
+}
+
+bool uvh_static_path_is_kept_back(const char *path, bool hidden_served)
+{
+    return hidden_served ? is_unfinished(path) : uvh_static_path_is_hidden(path);
+}
+
+bool uvh_static_path_has_dots(const char *path)
+{
+    while (*path != '\0') {
+        size_t length = strcspn(path, "/");
+        if ((length == 1 || length == 2) && strspn(path, ".") == length)
+            return true;
+        path += length;
+        path += strspn(path, "/");
+    }
+    return false;
+}

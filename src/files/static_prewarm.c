@@ -1,0 +1,278 @@
+/* Files that are loaded before the first request: one by its path, or those of a folder that patterns choose. Folders are listed one at a time from a stack of
+ * paths, so that neither descriptors nor the stack of calls grow with the depth of a tree. Called by users and by the program, before the server runs. */
+#include <uvhttp/error.h>
+#include <uvhttp/static.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "codec/text/glob.h"
+#include "files/static_files.h"
+#include "files/static_load.h"
+#include "files/static_path.h"
+
+/* A folder that is still to be listed. */
+struct place {
+    struct place *next;
+    size_t length;
+    char path[]; /* below the root; "" or with a slash behind it */
+};
+
+struct walk {
+    struct uvhttp_static *context;
+    const uvhttp_static_prewarm_options_t *options;
+    uvhttp_static_prewarmed_t found;
+    size_t most_bytes;
+    size_t most_entries;
+    struct place *places;  /* the next one first */
+    struct place **behind; /* where those found in the current folder go: before those that waited already */
+    const struct place *place; /* that is being listed */
+};
+
+/* ---- one file ---- */
+
+/* `path` is a key. Looks and reads at once. */
+static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const char *title, size_t *bytes)
+{
+    const struct uvh_static_map *map = &context->settings.map;
+    struct uvh_static_load load = {.settings = &context->settings, .path = path, .key = path, .title = title};
+    if (map->only != UVH_STATIC_NO_PAGE) {
+        const struct uvh_static_page *page = &map->pages[map->only];
+        load.key = (uvhttp_slice_t){page->key, page->key_length};
+        load.path = (uvhttp_slice_t){page->key + 1, page->key_length - 1};
+        load.exact = true;
+    }
+    uvh_static_load_run(&load);
+    int err = load.error;
+    if (load.outcome == UVH_STATIC_FOLDER || load.outcome == UVH_STATIC_REDIRECT)
+        err = UVHTTP_ENOTREG;
+    if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
+        load.outcome == UVH_STATIC_STATUS)
+        err = -ENOENT;
+    /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
+     * needs not read it. */
+    if (load.outcome == UVH_STATIC_ENTRY) {
+        *bytes = load.entry->descriptor < 0 ? (size_t)load.entry->size : 0;
+        if (!uvh_file_cache_insert(&context->prewarmed.files, load.entry))
+            err = UVHTTP_ENOMEM;
+    }
+    uvh_file_entry_unref(load.entry);
+    return err;
+}
+
+int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
+{
+    if (context == NULL)
+        return UVHTTP_ENOMEM;
+    if (path == NULL)
+        return UVHTTP_EINVAL;
+    size_t length = strlen(path);
+    size_t bytes;
+    const uvhttp_allocator_t *allocator = context->settings.allocator;
+    char *copy = uvh_alloc(allocator, length + 1);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    length = uvh_static_path_normalize(path, length, copy);
+    int err = uvh_static_path_is_kept_back(copy, context->settings.hidden)
+                  ? -ENOENT
+                  : load_key(context, (uvhttp_slice_t){copy, length}, path, &bytes);
+    uvh_free(allocator, copy);
+    return err;
+}
+
+/* ---- a folder ---- */
+
+static bool is_wanted(const struct walk *walk, uvhttp_slice_t path)
+{
+    const uvhttp_static_prewarm_options_t *options = walk->options;
+    for (size_t i = 0; i < options->pattern_count; i++) {
+        const char *pattern = options->patterns[i];
+        if (uvh_glob_matches((uvhttp_slice_t){pattern, strlen(pattern)}, path))
+            return true;
+    }
+    return options->pattern_count == 0;
+}
+
+/* One of the index names. */
+static bool is_index(const struct uvh_static_settings *settings, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = settings->index; *at != '\0';) {
+        at += strspn(at, " ");
+        size_t size = strcspn(at, " ");
+        if (size == length && size > 0 && memcmp(at, name, size) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+static bool fits(const struct walk *walk, const struct uvh_file_facts *facts)
+{
+    const struct uvh_file_cache *cache = &walk->context->prewarmed.files;
+    if (walk->found.loaded >= walk->most_entries || cache->count >= cache->limits.entries)
+        return false;
+    if (facts->size > walk->context->settings.memory_file_size)
+        return cache->descriptors < cache->limits.descriptors;
+    return facts->size <= walk->most_bytes - walk->found.bytes &&
+           facts->size <= cache->limits.memory - cache->memory;
+}
+
+/* `path` is that of the file. What goes wrong with one is no reason to leave out the others. */
+static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
+                     const struct uvh_file_facts *facts)
+{
+    uvhttp_static_prewarmed_t *found = &walk->found;
+    uvhttp_slice_t key = path;
+    size_t bytes = 0;
+    if (!is_wanted(walk, path)) {
+        found->unwanted++;
+        return 0;
+    }
+    if (!fits(walk, facts)) {
+        found->over_budget++;
+        return 0;
+    }
+    char folder[PATH_MAX];
+    if (is_index(&walk->context->settings, name)) {
+        memcpy(folder, path.base, path.length - strlen(name));
+        folder[path.length - strlen(name)] = '\0';
+        key = (uvhttp_slice_t){folder, path.length - strlen(name)};
+        /* A second name for the index: the first one that is there has been loaded, whichever of them it is. */
+        if (uvh_file_cache_find(&walk->context->prewarmed.files, key.base, key.length) != NULL)
+            return 0;
+    }
+    /* With clean URLs it is asked for without its extension. */
+    if (walk->context->settings.map.clean && key.length > 5 &&
+        memcmp(key.base + key.length - 5, ".html", 5) == 0) {
+        key.length -= 5;
+        memcpy(folder, path.base, key.length);
+        folder[key.length] = '\0';
+        key.base = folder;
+    }
+    int err = load_key(walk->context, key, path.base, &bytes);
+    if (err == UVHTTP_ENOMEM)
+        return err;
+    if (err != 0) {
+        found->failed++;
+        return 0;
+    }
+    found->loaded++;
+    found->bytes += bytes;
+    if (walk->options->progress == NULL || walk->options->progress(found, path.base, walk->options->arg))
+        return 0;
+    found->cancelled = true;
+    return UVHTTP_DECLINED;
+}
+
+static int add_place(struct walk *walk, uvhttp_slice_t path)
+{
+    struct place *place = uvh_alloc(walk->context->settings.allocator, sizeof(*place) + path.length + 2);
+    if (place == NULL)
+        return UVHTTP_ENOMEM;
+    if (path.length > 0)
+        memcpy(place->path, path.base, path.length);
+    place->length = path.length;
+    if (path.length > 0 && path.base[path.length - 1] != '/')
+        place->path[place->length++] = '/';
+    place->path[place->length] = '\0';
+    place->next = *walk->behind;
+    *walk->behind = place;
+    walk->behind = &place->next;
+    return 0;
+}
+
+static int take_name(const char *name, const struct uvh_file_facts *facts, void *arg)
+{
+    struct walk *walk = arg;
+    const struct uvh_file_root *root = &walk->context->settings.root;
+    char path[PATH_MAX];
+    size_t length = strlen(name);
+    if (walk->place->length + length + 2 > sizeof(path)) {
+        walk->found.failed++;
+        return 0;
+    }
+    memcpy(path, walk->place->path, walk->place->length);
+    memcpy(path + walk->place->length, name, length + 1);
+    uvhttp_slice_t whole = {path, walk->place->length + length};
+    if (uvh_static_path_is_kept_back(path, walk->context->settings.hidden)) {
+        walk->found.unwanted++;
+        return 0;
+    }
+    if (facts->kind == UVH_FILE_FOLDER)
+        return add_place(walk, whole);
+    struct uvh_file_facts target = *facts;
+    if (facts->kind == UVH_FILE_LINK && uvh_file_look(root, path, &target) != 0)
+        target.kind = UVH_FILE_OTHER;
+    if (target.kind == UVH_FILE_REGULAR)
+        return take_file(walk, name, whole, &target);
+    walk->found.not_regular++;
+    return 0;
+}
+
+/* The first folder has to be there; others may have gone meanwhile, or may not be read. */
+static int list_places(struct walk *walk)
+{
+    bool first = true;
+    int err = 0;
+    while (err == 0 && walk->places != NULL) {
+        struct place *place = walk->places;
+        walk->places = place->next;
+        walk->behind = &walk->places;
+        walk->place = place;
+        err = uvh_file_list(&walk->context->settings.root, place->path, take_name, walk);
+        if (err != 0 && err != UVHTTP_DECLINED && err != UVHTTP_ENOMEM && !first) {
+            walk->found.failed++;
+            err = 0;
+        }
+        uvh_free(walk->context->settings.allocator, place);
+        first = false;
+    }
+    while (walk->places != NULL) {
+        struct place *next = walk->places->next;
+        uvh_free(walk->context->settings.allocator, walk->places);
+        walk->places = next;
+    }
+    return err == UVHTTP_DECLINED ? 0 : err;
+}
+
+static size_t at_most(size_t wanted, size_t limit)
+{
+    return wanted == 0 || wanted > limit ? limit : wanted;
+}
+
+int uvhttp_static_prewarm_folder(uvhttp_static_t *context, const uvhttp_static_prewarm_options_t *options,
+                                 uvhttp_static_prewarmed_t *found)
+{
+    static const uvhttp_static_prewarm_options_t all = {.folder = NULL};
+    if (found != NULL)
+        *found = (uvhttp_static_prewarmed_t){.loaded = 0};
+    if (context == NULL)
+        return UVHTTP_ENOMEM;
+    struct walk walk = {.context = context, .options = options != NULL ? options : &all};
+    walk.behind = &walk.places;
+    walk.most_bytes = at_most(walk.options->most_bytes, context->settings.limits.memory);
+    walk.most_entries = at_most(walk.options->most_entries, context->settings.limits.entries);
+    if ((walk.options->patterns == NULL) != (walk.options->pattern_count == 0))
+        return UVHTTP_EINVAL;
+    for (size_t i = 0; i < walk.options->pattern_count; i++) {
+        const char *pattern = walk.options->patterns[i];
+        if (pattern == NULL || !uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)}))
+            return UVHTTP_EINVAL;
+    }
+    const char *folder = walk.options->folder != NULL ? walk.options->folder : "";
+    char path[PATH_MAX];
+    if (strlen(folder) + 2 > sizeof(path))
+        return -ENAMETOOLONG;
+    size_t length = uvh_static_path_normalize(folder, strlen(folder), path);
+    if (uvh_static_path_is_kept_back(path, context->settings.hidden))
+        return -ENOENT;
+    int err = add_place(&walk, (uvhttp_slice_t){path, length});
+    if (err == 0)
+        err = list_places(&walk);
+    if (found != NULL)
+        *found = walk.found;
+    return err;
+}

@@ -1,0 +1,196 @@
+/* A name is looked at twice: before the body is asked for, so that nobody sends one in vain, and again in front of the rename, under the root's lock, so that of two
+ * clients who replace the same state of a file one is refused. Against other programs a file that must be new is safe, since the
+ * system itself gives a name only when it is free; against one that replaces a file between that look and the rename, nothing is. */
+#include "files/static_publish.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "files/static_siblings.h"
+
+static void refuse(struct uvh_static_publish *publish, int status, const char *reason)
+{
+    publish->status = status;
+    publish->reason = reason;
+}
+
+static bool failed(const struct uvh_static_publish *publish)
+{
+    return publish->status != 0 || publish->error != 0;
+}
+
+static void note_folder_error(struct uvh_static_publish *publish, int error)
+{
+    switch (error) {
+    case -ENOENT:
+        if (publish->form)
+            refuse(publish, 404, "there is no such folder");
+        else
+            refuse(publish, 409, "the folder of the file does not exist");
+        break;
+    case -ENOTDIR:
+        refuse(publish, 409, "there is a file where a folder would have to be");
+        break;
+    case -EXDEV: /* leads out of the root */
+    case -ELOOP:
+        refuse(publish, 403, "nothing may be stored there");
+        break;
+    default:
+        publish->error = error;
+        break;
+    }
+}
+
+/* "If-None-Match: *": the file must be new. */
+static bool must_be_new(const struct uvh_static_publish *publish)
+{
+    uvhttp_slice_t tags = publish->conditions.if_none_match;
+    return tags.length == 1 && tags.base[0] == '*';
+}
+
+/* The path of a name below the root; false when that is longer than any may be. */
+static bool write_path(const struct uvh_static_publish *publish, const char *name, char path[PATH_MAX])
+{
+    const char *slash = publish->folder[0] == '\0' ? "" : "/";
+    return snprintf(path, PATH_MAX, "%s%s%s", publish->folder, slash, name) < PATH_MAX;
+}
+
+/* What has the name: in the folder, or in one of more_roots, where clients see it until there is one in the folder. */
+static int look(const struct uvh_static_publish *publish, const char *name, struct uvh_file_facts *facts)
+{
+    const struct uvh_file_root *others = publish->settings->root.next;
+    char path[PATH_MAX];
+    int error = uvh_file_look_in(publish->store->folder, name, facts);
+    if (error != -ENOENT || others == NULL || !write_path(publish, name, path))
+        return error;
+    error = uvh_file_look(others, path, facts);
+    return uvh_file_is_missing(error) ? -ENOENT : error;
+}
+
+/* From the facts of a file to those of what a GET with the fields of this request gets, which is what conditions are about (RFC 9110 section 13.1.1): a
+ * sibling, perhaps. What is made on the fly has a weak tag, which no If-Match can be met by, so the file stands for it. */
+static void select_sent(const struct uvh_static_publish *publish, const char *name,
+                        struct uvh_file_facts *facts)
+{
+    struct uvh_file_facts sibling;
+    char path[PATH_MAX];
+    if (publish->accepted.base != NULL && write_path(publish, name, path) &&
+        uvh_static_siblings_select(publish->settings, path, facts, publish->accepted, &sibling))
+        *facts = sibling;
+}
+
+/* What has the name now lets the upload go on, or it is refused. */
+static void check_name(struct uvh_static_publish *publish, const char *name)
+{
+    struct uvh_file_facts facts;
+    char etag[UVH_FILE_ENTRY_ETAG_SIZE];
+    int error = look(publish, name, &facts);
+    struct uvh_conditional_entity entity = {.exists = error == 0};
+    if (error != 0 && error != -ENOENT) {
+        publish->error = error;
+        return;
+    }
+    if (entity.exists && facts.kind == UVH_FILE_FOLDER) {
+        refuse(publish, 409, "there is a folder of that name");
+        return;
+    }
+    if (entity.exists && facts.kind != UVH_FILE_REGULAR) {
+        refuse(publish, 403, "something that is no file has that name");
+        return;
+    }
+    if (entity.exists) {
+        select_sent(publish, name, &facts);
+        entity.etag = (uvhttp_slice_t){etag, uvh_file_entry_format_etag(&facts, etag)};
+        entity.modified = facts.modified_seconds;
+        entity.has_modified = true;
+    }
+    if (uvh_conditional_evaluate(&publish->conditions, &entity, false) != UVH_CONDITIONAL_PROCEED)
+        refuse(publish, 412, "the file is not as the request says");
+    else if (entity.exists && !publish->settings->upload_overwrite)
+        refuse(publish, 409, "there is a file of that name, and files are not replaced here");
+}
+
+static int open_folder(const struct uvh_static_publish *publish, int *folder)
+{
+    const struct uvh_static_settings *settings = publish->settings;
+    struct uvh_file_root root = settings->root;
+    root.next = NULL; /* nothing is stored in more_roots */
+    int error = uvh_file_open_folder(&root, publish->folder, false, folder);
+    if (error != -ENOENT || !settings->upload_folders)
+        return error;
+    error = uvh_file_open_folder(&root, publish->folder, true, folder);
+    uvh_path_versions_raise_folders(publish->versions,
+                                    (uvhttp_slice_t){publish->folder, strlen(publish->folder)});
+    return error;
+}
+
+void uvh_static_publish_prepare(struct uvh_static_publish *publish)
+{
+    int folder;
+    int error = open_folder(publish, &folder);
+    if (error != 0) {
+        note_folder_error(publish, error);
+        return;
+    }
+    publish->store->folder = folder;
+    if (publish->form)
+        return;
+    check_name(publish, publish->parts->name);
+    if (!failed(publish))
+        publish->error = uvh_store_begin(publish->store, 0, publish->parts->file.name);
+}
+
+static bool digests_match(const struct uvh_static_publish *publish)
+{
+    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
+        if (publish->sums[i] != NULL && !uvh_digest_matches(publish->sums[i], publish->digests.value[i]))
+            return false;
+    }
+    return true;
+}
+
+static void raise_version(const struct uvh_static_publish *publish, const char *name)
+{
+    char path[PATH_MAX];
+    if (write_path(publish, name, path))
+        uvh_path_versions_raise(publish->versions, (uvhttp_slice_t){path, strlen(path)});
+}
+
+static void give_name(struct uvh_static_publish *publish, struct uvh_static_part *part)
+{
+    bool keep = !publish->settings->upload_overwrite || must_be_new(publish);
+    int error =
+        uvh_store_publish(publish->store, part->file.name, part->name, keep, false, &part->file.created);
+    if (error == -EEXIST && must_be_new(publish)) {
+        refuse(publish, 412, "there is a file of that name already");
+        return;
+    }
+    publish->error = error;
+    if (error != 0)
+        return;
+    part->file.name[0] = '\0';
+    raise_version(publish, part->name);
+    struct uvh_file_facts facts;
+    if (uvh_file_look_in(publish->store->folder, part->name, &facts) == 0)
+        uvh_file_entry_format_etag(&facts, publish->etag);
+}
+
+void uvh_static_publish_run(struct uvh_static_publish *publish)
+{
+    if (!digests_match(publish)) {
+        refuse(publish, 400, "the body is not the one that the digest was made of");
+        return;
+    }
+    uvh_lock_acquire(publish->lock);
+    for (struct uvh_static_part *part = publish->parts; part != NULL && !failed(publish); part = part->next)
+        check_name(publish, part->name);
+    for (struct uvh_static_part *part = publish->parts; part != NULL && !failed(publish); part = part->next)
+        give_name(publish, part);
+    uvh_lock_release(publish->lock);
+    if (!failed(publish) && publish->settings->upload_sync)
+        publish->error = uvh_store_sync(publish->store);
+    if (!failed(publish)) /* nothing is left to be removed: the exchange's end need not wait for a job */
+        uvh_store_close(publish->store);
+}

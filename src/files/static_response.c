@@ -1,0 +1,128 @@
+/* What an error of the path becomes: missing 404; outside the root, behind a link that leads out, in a loop of links, or unreadable 403; no
+ * regular file 403; out of descriptors or memory 503; anything else 500. */
+#include "files/static_response.h"
+#include "files/static_path.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+/* Characters that may stand in a Location as they are; all others (a backslash, which browsers read as a slash, among them) are encoded. */
+static bool is_plain_in_location(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           (byte != '\0' && strchr("-._~!$&'()*+,;=:@/%?", byte) != NULL);
+}
+
+char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool decoded)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char byte = (unsigned char)text.base[i];
+        bool kept = !decoded || (byte != '%' && byte != '?');
+        if (kept && is_plain_in_location(text.base[i])) {
+            *out++ = text.base[i];
+            continue;
+        }
+        *out++ = '%';
+        *out++ = digits[byte >> 4];
+        *out++ = digits[byte & 15];
+    }
+    return out;
+}
+
+/* Takes as much off the end of a path as decodes to `count` bytes. */
+static void cut_decoded(uvhttp_slice_t *path, size_t count)
+{
+    for (; count > 0 && path->length > 0; count--)
+        path->length -= path->length >= 3 && path->base[path->length - 3] == '%' ? 3 : 1;
+}
+
+/* Changes the end of a path as it was sent. False when it has not the end that it should lose. */
+static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
+{
+    size_t length = path->length;
+    switch (redirect) {
+    case UVH_STATIC_ONE_SLASH:
+    case UVH_STATIC_ADD_SLASH:
+        break;
+    case UVH_STATIC_DROP_SLASH:
+        while (path->length > 0 && path->base[path->length - 1] == '/')
+            path->length--;
+        return path->length < length;
+    case UVH_STATIC_DROP_NAME:
+        while (path->length > 0 && path->base[path->length - 1] == '/') /* of "/docs/index/" */
+            path->length--;
+        while (path->length > 0 && path->base[path->length - 1] != '/')
+            path->length--;
+        break;
+    case UVH_STATIC_DROP_EXTENSION:
+        cut_decoded(path, strlen(".html"));
+        break;
+    }
+    return true;
+}
+
+/* One slash at its beginning, however many came: "//host" would lead to another server. */
+int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
+                               enum uvh_static_redirect redirect)
+{
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    uvhttp_slice_t query = uvhttp_request_query_string(request);
+    char *copy = uvhttp_request_allocate(request, path.length + 1);
+    char *location = uvhttp_request_allocate(request, 3 * (path.length + query.length) + 4);
+    if (copy == NULL || location == NULL)
+        return UVHTTP_ENOMEM;
+    path = (uvhttp_slice_t){copy, uvh_static_path_normalize(path.base, path.length, copy)};
+    if (!change_end(&path, redirect))
+        return uvhttp_response_send_status(response, 404);
+    char *end = location;
+    *end++ = '/';
+    end = uvh_static_answer_write_location(end, path, false);
+    if (redirect == UVH_STATIC_ADD_SLASH)
+        *end++ = '/';
+    if (query.length > 0) {
+        *end++ = '?';
+        end = uvh_static_answer_write_location(end, query, false);
+    }
+    *end = '\0';
+    return uvhttp_response_redirect(response, 301, location);
+}
+
+int uvh_static_answer_status(int error)
+{
+    switch (error) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -ENAMETOOLONG:
+    case -EINVAL: /* some file systems say so of names they cannot hold */
+    case -EILSEQ:
+        return 404;
+    case UVHTTP_ENOTREG:
+    case -EACCES:
+    case -EPERM:
+    case -EXDEV: /* leads out of the root */
+    case -ELOOP:
+    case -ENXIO:
+    case -ENODEV:
+        return 403;
+    case UVHTTP_ENOMEM:
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -EAGAIN: /* a lease on the file is being given back */
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+int uvh_static_answer_status_of(uvhttp_response_t *response, int error)
+{
+    int status = uvh_static_answer_status(error);
+    if (status >= 500)
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s",
+                            uvhttp_request_path(uvhttp_response_request(response)), uvhttp_strerror(error));
+    return status;
+}

@@ -1,0 +1,374 @@
+/* Rules are few and asked for when a file is read from the disk, so they are tried one by one. The last that fits has its way. */
+#include "files/static_rules.h"
+
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/fields/field.h"
+#include "codec/fields/hashed_name.h"
+#include "codec/fields/mime.h"
+#include "codec/forms/disposition.h"
+#include "codec/text/chars.h"
+#include "codec/text/glob.h"
+#include "options/option_check.h"
+#include "options/option_text.h"
+#include "options/owned.h"
+
+enum { MOST_RULES = 256, MOST_TYPES = 1000, MOST_TYPE = 255 };
+
+static const char forever[] = "public, max-age=31536000, immutable";
+
+struct type {
+    uvhttp_slice_t end; /* of a name: "." and the extension */
+    const char *type;
+};
+
+struct rule {
+    uvhttp_slice_t pattern;
+    const char *field;
+    const char *value; /* NULL: none, whatever earlier rules say */
+    bool in_304;
+};
+
+struct uvh_static_rules {
+    struct uvh_owned owned;
+    struct type *types;
+    size_t type_count;
+    const char *default_type; /* or NULL */
+    struct rule *rules;
+    size_t rule_count;
+    bool immutable_assets;
+};
+
+static uvhttp_slice_t slice_of(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    return uvh_field_name_equal(slice_of(a), slice_of(b));
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (same_name(name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+/* ---- checking ---- */
+
+/* type "/" subtype, and what may stand behind it in a field (RFC 9110 section 8.3.1). */
+static bool is_type(const char *text)
+{
+    const char *p = text;
+    while (uvh_chars_is(*p, UVH_CHAR_TOKEN))
+        p++;
+    if (p == text || *p != '/')
+        return false;
+    const char *subtype = ++p;
+    while (uvh_chars_is(*p, UVH_CHAR_TOKEN))
+        p++;
+    if (p == subtype || p[strspn(p, " \t")] != (*p == '\0' ? '\0' : ';') || strlen(text) > MOST_TYPE)
+        return false;
+    while (uvh_chars_is(*p, UVH_CHAR_VALUE))
+        p++;
+    return *p == '\0';
+}
+
+static int check_type(const char *type, const char *name, struct uvh_option_message message)
+{
+    if (is_type(type))
+        return 0;
+    return uvh_option_text_refuse(message, name, type,
+                                  "allowed is a media type, such as text/plain or text/html; charset=utf-8");
+}
+
+/* "extension=type"; a dot before the extension may be there. No extension that has a type holds other characters than a token does. */
+static int check_types(const uvhttp_static_config_t *config, struct uvh_option_message message)
+{
+    if (config->type_count > MOST_TYPES)
+        return uvh_option_text_refuse(message, "types", "(a list)", "allowed are at most 1000");
+    for (size_t i = 0; i < config->type_count; i++) {
+        const char *given = config->types[i] != NULL ? config->types[i] : "";
+        const char *extension = given + (given[0] == '.');
+        const char *equals = extension;
+        while (uvh_chars_is(*equals, UVH_CHAR_TOKEN))
+            equals++;
+        if (equals == extension || *equals != '=')
+            return uvh_option_text_refuse(message, "types", given,
+                                          "allowed is an extension and its type, such as md=text/markdown");
+        int err = check_type(equals + 1, "types", message);
+        if (err != 0)
+            return err;
+    }
+    return config->default_type == NULL ? 0 : check_type(config->default_type, "default_type", message);
+}
+
+/* What each answer says itself: a second one would be wrong. */
+static bool is_answers_own(const char *field)
+{
+    static const char *const names[] = {"Accept-Ranges", "Content-Encoding", "Content-Range",
+                                        "ETag",          "Last-Modified",    "Location"};
+    return is_among(field, names, sizeof(names) / sizeof(names[0]));
+}
+
+static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial,
+                      struct uvh_option_message message)
+{
+    const char *pattern = rule->pattern != NULL ? rule->pattern : "";
+    const char *field = rule->field != NULL ? rule->field : "";
+    const char *value = rule->value != NULL ? rule->value : "x";
+    if (!uvh_glob_is_valid(slice_of(pattern)))
+        return uvh_option_text_refuse(
+            message, "pattern", pattern,
+            "allowed is one such as *.css or /assets/**, of at most 512 bytes, with a ] "
+            "for each [");
+    int err = uvhttp_prepared_add(trial, field, "x");
+    if (is_answers_own(field) || err == UVHTTP_EHEADER)
+        return uvh_option_text_refuse(message, "field", field,
+                                      "allowed is the name of a field that the server does not set itself");
+    if (same_name(field, "Content-Type"))
+        return rule->value == NULL ? 0 : check_type(value, "value", message);
+    if (err == 0)
+        err = uvhttp_prepared_add(trial, field, value);
+    if (err == UVHTTP_EHEADER || value[0] == '\0')
+        return uvh_option_text_refuse(message, "value", err == 0 ? "" : "(not shown)",
+                                      "allowed is a text that is not empty, without control characters");
+    return err;
+}
+
+int uvh_static_rules_check(const uvhttp_static_config_t *config, char *text, size_t size)
+{
+    struct uvh_option_message message = {text, size};
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_option_check_array("types", config->types, config->type_count, text, size);
+    if (err == 0)
+        err = uvh_option_check_array("rules", config->rules, config->rule_count, text, size);
+    if (err == 0)
+        err = check_types(config, message);
+    if (err == 0 && config->rule_count > MOST_RULES)
+        err = uvh_option_text_refuse(message, "rules", "(a list)", "allowed are at most 256");
+    for (size_t i = 0; i < config->rule_count && err == 0; i++) {
+        uvhttp_prepared_t *trial = uvhttp_prepared_new(config->allocator);
+        err = trial == NULL ? UVHTTP_ENOMEM : check_rule(&config->rules[i], trial, message);
+        uvhttp_prepared_free(trial);
+    }
+    return err;
+}
+
+/* ---- making them ---- */
+
+static char *keep(struct uvh_static_rules *rules, const char *text)
+{
+    return uvh_owned_string(&rules->owned, text, strlen(text));
+}
+
+static int copy_types(struct uvh_static_rules *rules, const uvhttp_static_config_t *config)
+{
+    rules->types = uvh_owned_alloc(&rules->owned, config->type_count * sizeof(*rules->types));
+    if (rules->types == NULL)
+        return UVHTTP_ENOMEM;
+    for (; rules->type_count < config->type_count; rules->type_count++) {
+        const char *given = config->types[rules->type_count];
+        const char *extension = given + (given[0] == '.');
+        size_t length = (size_t)(strchr(given, '=') - extension);
+        struct type *type = &rules->types[rules->type_count];
+        char *end = uvh_owned_alloc(&rules->owned, length + 2);
+        type->type = keep(rules, extension + length + 1);
+        if (end == NULL || type->type == NULL)
+            return UVHTTP_ENOMEM;
+        end[0] = '.';
+        memcpy(end + 1, extension, length);
+        type->end = (uvhttp_slice_t){end, length + 1};
+    }
+    rules->default_type = config->default_type == NULL ? NULL : keep(rules, config->default_type);
+    return rules->default_type == NULL && config->default_type != NULL ? UVHTTP_ENOMEM : 0;
+}
+
+static int copy_rules(struct uvh_static_rules *rules, const uvhttp_static_config_t *config)
+{
+    /* RFC 9110 section 15.4.5; Date and ETag are there anyway. */
+    static const char *const in_304[] = {"Cache-Control", "Content-Location", "Expires", "Vary"};
+    rules->rules = uvh_owned_alloc(&rules->owned, config->rule_count * sizeof(*rules->rules));
+    if (rules->rules == NULL)
+        return UVHTTP_ENOMEM;
+    for (; rules->rule_count < config->rule_count; rules->rule_count++) {
+        const uvhttp_static_rule_t *given = &config->rules[rules->rule_count];
+        struct rule *rule = &rules->rules[rules->rule_count];
+        rule->pattern = (uvhttp_slice_t){keep(rules, given->pattern), strlen(given->pattern)};
+        rule->field = keep(rules, given->field);
+        rule->value = given->value == NULL ? NULL : keep(rules, given->value);
+        rule->in_304 = is_among(given->field, in_304, sizeof(in_304) / sizeof(in_304[0]));
+        if (rule->pattern.base == NULL || rule->field == NULL ||
+            (rule->value == NULL && given->value != NULL))
+            return UVHTTP_ENOMEM;
+    }
+    return 0;
+}
+
+int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_config_t *config,
+                         const uvhttp_allocator_t *allocator)
+{
+    *rules = NULL;
+    int err = uvh_static_rules_check(config, NULL, 0);
+    if (err != 0)
+        return err;
+    if (config->type_count == 0 && config->rule_count == 0 && config->default_type == NULL &&
+        !config->immutable_assets)
+        return 0;
+    struct uvh_static_rules *made = uvh_owned_new(allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->immutable_assets = config->immutable_assets;
+    err = copy_types(made, config);
+    if (err == 0)
+        err = copy_rules(made, config);
+    if (err != 0) {
+        uvh_static_rules_free(made);
+        return err;
+    }
+    *rules = made;
+    return 0;
+}
+
+void uvh_static_rules_free(struct uvh_static_rules *rules)
+{
+    if (rules != NULL)
+        uvh_owned_free(&rules->owned);
+}
+
+/* ---- asking them ---- */
+
+static uvhttp_slice_t name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slice_of(slash != NULL ? slash + 1 : path);
+}
+
+/* The type of the longest extension; of several equal ones the last. */
+static const char *type_by_extension(const struct uvh_static_rules *rules, uvhttp_slice_t name)
+{
+    const struct type *best = NULL;
+    for (size_t i = 0; i < rules->type_count; i++) {
+        const struct type *type = &rules->types[i];
+        size_t length = type->end.length;
+        if (length > name.length || (best != NULL && best->end.length > length))
+            continue;
+        if (uvh_field_name_equal((uvhttp_slice_t){name.base + name.length - length, length}, type->end))
+            best = type;
+    }
+    return best == NULL ? NULL : best->type;
+}
+
+const char *uvh_static_rules_type(const struct uvh_static_rules *rules, const char *path)
+{
+    uvhttp_slice_t whole = slice_of(path);
+    if (rules == NULL)
+        return uvh_mime_type(whole);
+    for (size_t i = rules->rule_count; i > 0; i--) {
+        const struct rule *rule = &rules->rules[i - 1];
+        if (!same_name(rule->field, "Content-Type") || !uvh_glob_matches(rule->pattern, whole))
+            continue;
+        if (rule->value != NULL)
+            return rule->value;
+        break;
+    }
+    const char *type = type_by_extension(rules, name_of(path));
+    if (type == NULL)
+        type = uvh_mime_known_type(whole);
+    if (type == NULL)
+        type = rules->default_type;
+    return type != NULL ? type : uvh_mime_type(whole);
+}
+
+bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const char *path)
+{
+    for (size_t i = rules == NULL ? 0 : rules->rule_count; i > 0; i--) {
+        const struct rule *rule = &rules->rules[i - 1];
+        if (same_name(rule->field, "Cache-Control") && uvh_glob_matches(rule->pattern, slice_of(path)))
+            return rule->value != NULL && uvh_field_list_has(slice_of(rule->value), slice_of("no-transform"));
+    }
+    return false;
+}
+
+/* Whether a later rule that fits has the same field. */
+static bool is_replaced(const struct uvh_static_rules *rules, const bool *fits, size_t index)
+{
+    for (size_t i = index + 1; i < rules->rule_count; i++) {
+        if (fits[i] && same_name(rules->rules[i].field, rules->rules[index].field))
+            return true;
+    }
+    return false;
+}
+
+/* A download, or something to show, is called by its own name unless the rule has one. */
+static int add_disposition(const struct rule *rule, const char *path, uvhttp_prepared_t *fields,
+                           const uvhttp_allocator_t *allocator)
+{
+    uvhttp_slice_t name = name_of(path);
+    char *value = uvh_alloc(allocator, UVH_DISPOSITION_SIZE(strlen(rule->value), name.length));
+    if (value == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_disposition_write(value, rule->value, name);
+    int err = uvhttp_prepared_add(fields, rule->field, value);
+    uvh_free(allocator, value);
+    return err;
+}
+
+static int add_rule(const struct uvh_static_rules *rules, const struct rule *rule, const char *path,
+                    uvhttp_prepared_t *fields, uvhttp_prepared_t *validators)
+{
+    if (rule->value == NULL || same_name(rule->field, "Content-Type"))
+        return 0;
+    if (same_name(rule->field, "Content-Disposition") && strchr(rule->value, ';') == NULL)
+        return add_disposition(rule, path, fields, rules->owned.allocator);
+    int err = uvhttp_prepared_add(fields, rule->field, rule->value);
+    if (err == 0 && rule->in_304)
+        err = uvhttp_prepared_add(validators, rule->field, rule->value);
+    return err;
+}
+
+/* What `immutable_assets` means for a file; NULL: nothing. */
+static const char *preset(const struct uvh_static_rules *rules, const char *path)
+{
+    if (!rules->immutable_assets)
+        return NULL;
+    const char *type = uvh_static_rules_type(rules, path);
+    size_t length = strcspn(type, "; \t");
+    if (uvh_field_name_equal((uvhttp_slice_t){type, length}, slice_of("text/html")) ||
+        uvh_field_name_equal((uvhttp_slice_t){type, length}, slice_of("application/xhtml+xml")))
+        return "no-cache";
+    return uvh_hashed_name(slice_of(path)) ? forever : NULL;
+}
+
+int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path, uvhttp_prepared_t *fields,
+                         uvhttp_prepared_t *validators)
+{
+    bool fits[MOST_RULES] = {false};
+    bool has_cache_control = false;
+    int err = 0;
+    if (rules == NULL)
+        return 0;
+    for (size_t i = 0; i < rules->rule_count; i++) {
+        fits[i] = uvh_glob_matches(rules->rules[i].pattern, slice_of(path));
+        has_cache_control =
+            has_cache_control || (fits[i] && same_name(rules->rules[i].field, "Cache-Control"));
+    }
+    for (size_t i = 0; i < rules->rule_count && err == 0; i++) {
+        if (fits[i] && !is_replaced(rules, fits, i))
+            err = add_rule(rules, &rules->rules[i], path, fields, validators);
+    }
+    const char *value = has_cache_control || err != 0 ? NULL : preset(rules, path);
+    if (value != NULL)
+        err = uvhttp_prepared_add(fields, "Cache-Control", value);
+    if (value != NULL && err == 0)
+        err = uvhttp_prepared_add(validators, "Cache-Control", value);
+    return err;
+}

@@ -1,0 +1,60 @@
+/* What uvhttp_static_open was told, checked and copied.
+ *
+ * Made once by static_files.c, then frozen: read by every worker and by jobs. */
+#ifndef UVH_FILES_STATIC_SETTINGS_H
+#define UVH_FILES_STATIC_SETTINGS_H
+
+#include <uvhttp/static.h>
+
+#include "base/coding.h"
+#include "files/file_cache.h"
+#include "files/static_map.h"
+#include "files/static_rules.h"
+#include "platform/file.h"
+
+struct uvh_static_settings {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_file_root root; /* the first; the others hang on it */
+    struct uvh_file_root *more_roots;
+    size_t more_root_count;
+    struct uvh_static_map map;
+    struct uvh_file_cache_limits limits; /* of each worker's cache */
+    char *index;                         /* names, separated by spaces */
+    struct uvh_static_rules *rules;      /* NULL: none */
+    size_t memory_file_size;
+    uint64_t revalidate_ms;
+    size_t compress_min_size;
+    size_t compress_max_size;
+    int levels[UVH_CODING_COUNT]; /* of compression on the fly; 0: the usual one */
+    bool precompressed;
+    bool compress;
+    /* Cache */
+    size_t absent_limit;  /* paths that lead to no file, of each worker's cache */
+    uint64_t negative_ms; /* 0: none are kept */
+    uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
+    bool watch;
+    bool watchable;    /* what a path leads to follows from its folder alone */
+    bool follows_name; /* the file of a path has its name, perhaps with an extension, or is its index */
+    uint64_t rate_limit;
+    uint64_t rate_burst;
+    bool listing;
+    bool archive;
+    size_t listing_max;     /* entries of a listing */
+    size_t archive_entries; /* members of an archive */
+    uint64_t archive_size;  /* bytes of all files in one */
+    bool hidden;
+    bool uploads;
+    bool upload_overwrite;
+    bool upload_folders;
+    bool upload_sync;
+    uint64_t upload_max_size; /* bytes */
+};
+
+/* What is wrong with the options, as for uvhttp_static_check. */
+int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size);
+
+/* Opens the root. Errors as for uvhttp_static_open; then nothing is left to release. */
+int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config);
+void uvh_static_settings_release(struct uvh_static_settings *settings);
+
+#endif

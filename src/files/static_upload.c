@@ -1,0 +1,456 @@
+/* A job before the body (static_publish.c), the body through a spool (spool.c), and one more job to give files their names, which may wait for the disk. The body is
+ * asked for behind the first, so a client that waits for "100 Continue" is refused before it sends. */
+#include "files/static_upload.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+#include <uvhttp/multipart.h>
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "codec/fields/field.h"
+#include "files/static_publish.h"
+#include "files/static_response.h"
+#include "options/field_lines.h"
+#include "uploads/upload_name.h"
+
+enum {
+    MOST_FILES = 100,            /* of a form */
+    MOST_ANSWER_SIZE = 16 << 20, /* more than so many paths take */
+};
+
+static const char key; /* under which an upload travels with the exchange */
+
+struct upload {
+    struct uvh_spool spool;
+    struct uvh_static_publish publish;
+    struct uvh_static_part *last;
+    struct uvh_static_part *open; /* POST: the part that comes at the moment, when it is a file */
+    uvhttp_multipart_t *parser;   /* POST */
+    uint64_t received;            /* bytes of the body */
+};
+
+/* ---- answering ---- */
+
+static int refuse(uvhttp_response_t *response, int status, const char *reason)
+{
+    return uvh_spool_refuse(response, status, reason);
+}
+
+static int refuse_size(uvhttp_response_t *response)
+{
+    return refuse(response, 413, "the body is larger than this resource takes");
+}
+
+/* What a trip to the disk said, when that was no. */
+static int answer_refusal(struct upload *upload)
+{
+    const struct uvh_static_publish *publish = &upload->publish;
+    if (publish->status != 0)
+        return refuse(upload->spool.response, publish->status, publish->reason);
+    return uvh_spool_answer_error(&upload->spool, publish->error);
+}
+
+/* Where the path of the request leads, with a name behind it unless that is NULL; NULL when memory ran out. */
+static char *location_of(uvhttp_request_t *request, const char *name)
+{
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    size_t length = name == NULL ? 0 : strlen(name);
+    while (path.length > 0 && path.base[0] == '/') {
+        path.base++;
+        path.length--;
+    }
+    char *location = uvhttp_request_allocate(request, 3 * (path.length + length) + 3);
+    if (location == NULL)
+        return NULL;
+    char *end = location;
+    *end++ = '/';
+    end = uvh_static_answer_write_location(end, path, false);
+    if (name != NULL && end[-1] != '/')
+        *end++ = '/';
+    if (name != NULL)
+        end = uvh_static_answer_write_location(end, (uvhttp_slice_t){name, length}, true);
+    *end = '\0';
+    return location;
+}
+
+static int answer_put(struct upload *upload)
+{
+    uvhttp_response_t *response = upload->spool.response;
+    bool created = upload->publish.parts->file.created;
+    int err = 0;
+    if (upload->publish.etag[0] != '\0')
+        err = uvhttp_response_set_header(response, "ETag", upload->publish.etag);
+    if (err == 0 && created) {
+        const char *location = location_of(upload->spool.request, NULL);
+        err = location == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(response, "Location", location);
+    }
+    return err != 0 ? err : uvhttp_response_send_status(response, created ? 201 : 204);
+}
+
+/* The path of each file on a line. */
+static int answer_form(struct upload *upload)
+{
+    uvhttp_response_t *response = upload->spool.response;
+    struct uvh_bytes text;
+    int status = 200;
+    int err = 0;
+    uvh_bytes_init(&text, upload->publish.settings->allocator, MOST_ANSWER_SIZE);
+    for (struct uvh_static_part *part = upload->publish.parts; part != NULL && err == 0; part = part->next) {
+        const char *location = location_of(upload->spool.request, part->name);
+        if (location == NULL || uvh_bytes_append_text(&text, location) != 0 ||
+            uvh_bytes_append_text(&text, "\n") != 0)
+            err = UVHTTP_ENOMEM;
+        if (err == 0 && part == upload->publish.parts && part->next == NULL && part->file.created)
+            err = uvhttp_response_set_header(response, "Location", location);
+        if (part->file.created)
+            status = 201;
+    }
+    if (err == 0)
+        err = uvhttp_response_send(response, status, "text/plain; charset=utf-8", text.data, text.length);
+    uvh_bytes_release(&text);
+    return err;
+}
+
+/* ---- the body ---- */
+
+static void run_publish(void *arg)
+{
+    uvh_static_publish_run(arg);
+}
+
+static int finish_publish(uvhttp_response_t *response, void *arg)
+{
+    struct upload *upload = UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
+    if (!uvhttp_response_open(response)) /* the client has gone; the file stays */
+        return 0;
+    if (upload->publish.status != 0 || upload->publish.error != 0)
+        return answer_refusal(upload);
+    return upload->publish.form ? answer_form(upload) : answer_put(upload);
+}
+
+static int written(struct uvh_spool *spool, int err)
+{
+    struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
+    if (err != 0)
+        return uvh_spool_answer_error(spool, err);
+    return uvhttp_response_defer_heavy(spool->response, run_publish, finish_publish, &upload->publish);
+}
+
+static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count)
+{
+    struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
+    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
+        for (size_t k = 0; upload->publish.sums[i] != NULL && k < count; k++)
+            uvh_digest_add(upload->publish.sums[i], pieces[k]);
+    }
+}
+
+static int take_file(struct upload *upload, const char *data, size_t size)
+{
+    struct uvh_spool_file *file = &upload->publish.parts->file;
+    if (size > 0)
+        return uvh_spool_put(&upload->spool, file, data, size);
+    int err = uvh_spool_end_file(&upload->spool, file);
+    return err != 0 ? err : uvh_spool_end(&upload->spool);
+}
+
+static void append(struct upload *upload, struct uvh_static_part *part)
+{
+    if (upload->last != NULL)
+        upload->last->next = part;
+    else
+        upload->publish.parts = part;
+    upload->last = part;
+}
+
+/* A part of a form begins; one without a file name is skipped. */
+static int begin_part(struct upload *upload)
+{
+    uvhttp_request_t *request = upload->spool.request;
+    uvhttp_slice_t raw = upload->parser->part.filename;
+    upload->open = NULL;
+    if (raw.length == 0)
+        return 0;
+    struct uvh_static_part *part = uvhttp_request_allocate(request, sizeof(*part));
+    char *name = uvh_upload_name_from(request, raw);
+    if (part == NULL || name == NULL)
+        return UVHTTP_ENOMEM;
+    *part = (struct uvh_static_part){.name = name};
+    if (!uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
+        return refuse(upload->spool.response, 400, "a file of the form has no name");
+    for (const struct uvh_static_part *other = upload->publish.parts; other != NULL; other = other->next) {
+        if (strcmp(other->name, name) == 0)
+            return refuse(upload->spool.response, 400, "two files of the form have one name");
+    }
+    append(upload, part);
+    upload->open = part;
+    return uvh_spool_to_disk(&upload->spool, &part->file);
+}
+
+static int end_form(struct upload *upload)
+{
+    if (!uvhttp_multipart_finish(upload->parser))
+        return refuse(upload->spool.response, uvhttp_multipart_error_status(upload->parser->error),
+                      uvhttp_multipart_error_text(upload->parser->error));
+    if (upload->publish.parts == NULL)
+        return refuse(upload->spool.response, 400, "the form holds no file");
+    return uvh_spool_end(&upload->spool);
+}
+
+static int take_form(struct upload *upload, uvhttp_slice_t piece)
+{
+    uvhttp_slice_t bytes;
+    int err = 0;
+    if (piece.length == 0)
+        return end_form(upload);
+    while (err == 0 && uvhttp_response_open(upload->spool.response)) {
+        switch (uvhttp_multipart_next(upload->parser, &piece, &bytes)) {
+        case UVHTTP_MULTIPART_PART:
+            err = begin_part(upload);
+            break;
+        case UVHTTP_MULTIPART_DATA:
+            if (upload->open != NULL)
+                err = uvh_spool_put(&upload->spool, &upload->open->file, bytes.base, bytes.length);
+            break;
+        case UVHTTP_MULTIPART_PART_END:
+            if (upload->open != NULL)
+                err = uvh_spool_end_file(&upload->spool, &upload->open->file);
+            break;
+        case UVHTTP_MULTIPART_END:
+            break;
+        case UVHTTP_MULTIPART_BAD:
+            return end_form(upload);
+        case UVHTTP_MULTIPART_MORE:
+            return 0;
+        }
+    }
+    return err;
+}
+
+static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
+                      void *arg)
+{
+    struct upload *upload = arg;
+    (void)request;
+    if (size > upload->publish.settings->upload_max_size - upload->received)
+        return refuse_size(response);
+    upload->received += size;
+    if (upload->publish.form)
+        return take_form(upload, (uvhttp_slice_t){data, size});
+    return take_file(upload, data, size);
+}
+
+/* ---- before the body ---- */
+
+static void run_prepare(void *arg)
+{
+    uvh_static_publish_prepare(arg);
+}
+
+static int finish_prepare(uvhttp_response_t *response, void *arg)
+{
+    struct upload *upload = UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
+    if (!uvhttp_response_open(response))
+        return 0;
+    if (upload->publish.status != 0 || upload->publish.error != 0)
+        return answer_refusal(upload);
+    return uvhttp_request_on_body(upload->spool.request, take_piece, upload);
+}
+
+static void release(void *data)
+{
+    struct upload *upload = data;
+    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++)
+        uvh_digest_free(upload->publish.sums[i]);
+}
+
+/* The fields that say a digest of the body: its coding is none, so both say the same. False when one is malformed. */
+static bool read_digests(uvhttp_request_t *request, struct uvh_digest_field *digests)
+{
+    static const uvhttp_slice_t names[] = {
+        {"content-digest", 14},
+        {"repr-digest",    11}
+    };
+    for (size_t i = 0; i < uvhttp_request_header_count(request); i++) {
+        uvhttp_slice_t name, value;
+        uvhttp_request_header_at(request, i, &name, &value);
+        for (size_t k = 0; k < UVH_COUNT_OF(names); k++) {
+            if (uvh_field_name_equal(name, names[k]) && !uvh_digest_field_read(digests, value))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Begins the sums that the client wants to be compared. 0, -ENOTSUP or UVHTTP_ENOMEM. */
+static int begin_sums(struct upload *upload)
+{
+    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
+        if (!upload->publish.digests.present[i])
+            continue;
+        if (!uvh_digest_available())
+            return -ENOTSUP;
+        upload->publish.sums[i] = uvh_digest_new(uvh_digest_field_size((enum uvh_digest_kind)i));
+        if (upload->publish.sums[i] == NULL)
+            return UVHTTP_ENOMEM;
+        upload->spool.wrote = add_to_sums;
+    }
+    return 0;
+}
+
+/* A browser sends the form of any page without asking first, with the user's credentials, so only pages of this host are believed. */
+static bool comes_from_elsewhere(uvhttp_request_t *request)
+{
+    const char *site = uvhttp_request_header(request, "Sec-Fetch-Site");
+    uvhttp_slice_t origin = uvhttp_request_field(request, UVHTTP_FIELD_ORIGIN);
+    uvhttp_slice_t host = uvhttp_request_field(request, UVHTTP_FIELD_HOST);
+    if (site != NULL)
+        return strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    if (origin.base == NULL)
+        return false;
+    static const char divider[] = "://";
+    for (size_t i = 0; i + strlen(divider) <= origin.length; i++) {
+        if (memcmp(origin.base + i, divider, strlen(divider)) == 0) {
+            size_t skip = i + strlen(divider);
+            return !uvh_field_name_equal((uvhttp_slice_t){origin.base + skip, origin.length - skip}, host);
+        }
+    }
+    return true;
+}
+
+/* What the head alone says against it; `*status` is 0 when nothing does. */
+static const char *judge_head(uvhttp_request_t *request, const struct uvh_static_settings *settings,
+                              int *status)
+{
+    const char *coding = uvhttp_request_header(request, "Content-Encoding");
+    *status = 400;
+    if (uvhttp_request_header(request, "Content-Range") != NULL)
+        return "a part of a file cannot be stored";
+    *status = 415;
+    if (coding != NULL && strcmp(coding, "identity") != 0)
+        return "a content coding could not be given back";
+    *status = 413;
+    if (uvh_spool_exceeds(request, settings->upload_max_size))
+        return "the body is larger than this resource takes";
+    *status = 0;
+    return NULL;
+}
+
+static struct upload *new_upload(uvhttp_response_t *response, const struct uvh_static_upload_order *order)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    struct upload *upload = uvhttp_request_allocate(request, sizeof(*upload));
+    if (upload == NULL)
+        return NULL;
+    *upload = (struct upload){
+        .spool = {.request = request,
+                  .response = response,
+                  .sync = order->settings->upload_sync,
+                  .told = written},
+        .publish = {.settings = order->settings,                  .lock = order->lock, .versions = order->versions},
+    };
+    upload->publish.store = &upload->spool.store;
+    return upload;
+}
+
+/* Folder and name are the path, which is ours to divide. */
+static int set_target(struct upload *upload, uvhttp_slice_t path)
+{
+    uvhttp_request_t *request = upload->spool.request;
+    char *folder = uvhttp_request_allocate(request, path.length + 1);
+    struct uvh_static_part *part = uvhttp_request_allocate(request, sizeof(*part));
+    if (folder == NULL || part == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(folder, path.base, path.length + 1);
+    char *slash = strrchr(folder, '/');
+    bool form = upload->publish.form;
+    if (slash != NULL && (!form || slash[1] == '\0'))
+        *slash = '\0';
+    upload->publish.folder = folder;
+    if (!form) {
+        *part = (struct uvh_static_part){.name = slash == NULL ? folder : slash + 1};
+        if (slash == NULL)
+            upload->publish.folder = "";
+        append(upload, part);
+    }
+    upload->spool.folder = upload->publish.folder[0] == '\0' ? "the root" : upload->publish.folder;
+    return 0;
+}
+
+static int read_conditions(struct upload *upload)
+{
+    uvhttp_request_t *request = upload->spool.request;
+    struct uvh_conditional_fields *conditions = &upload->publish.conditions;
+    *conditions = (struct uvh_conditional_fields){
+        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
+        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
+        .if_unmodified_since = uvhttp_request_field(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
+    };
+    if (conditions->if_match.base == NULL && conditions->if_none_match.base == NULL &&
+        conditions->if_unmodified_since.base == NULL)
+        return 0;
+    upload->publish.accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &upload->publish.accepted);
+    return err != 0 ? err : uvh_field_lines_join_conditions(request, conditions);
+}
+
+static int begin_put(struct upload *upload)
+{
+    uvhttp_request_t *request = upload->spool.request;
+    uvhttp_response_t *response = upload->spool.response;
+    struct uvh_static_part *part = upload->publish.parts;
+    if (!uvh_store_name_is_plain((uvhttp_slice_t){part->name, strlen(part->name)}))
+        return refuse(response, 400, "this is no name for a file");
+    if (!read_digests(request, &upload->publish.digests))
+        return refuse(response, 400, "a digest is malformed");
+    int err = read_conditions(upload);
+    if (err == 0)
+        err = uvhttp_request_attach(request, &key, upload, release);
+    if (err == 0)
+        err = begin_sums(upload);
+    if (err == -ENOTSUP)
+        return refuse(response, 501, "this server cannot look at digests");
+    return err != 0 ? err : uvh_spool_to_disk(&upload->spool, &part->file);
+}
+
+static int begin_form(struct upload *upload)
+{
+    uvhttp_request_t *request = upload->spool.request;
+    uvhttp_response_t *response = upload->spool.response;
+    uvhttp_slice_t boundary;
+    const uvhttp_multipart_limits_t limits = {.max_parts = MOST_FILES};
+    if (comes_from_elsewhere(request))
+        return refuse(response, 403, "the form comes from a page of another site");
+    if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE), &boundary))
+        return refuse(response, 415, "the body is not multipart/form-data");
+    upload->parser = uvhttp_request_allocate(request, sizeof(*upload->parser));
+    if (upload->parser == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_multipart_init(upload->parser, boundary, &limits);
+    return 0;
+}
+
+int uvh_static_upload_begin(uvhttp_response_t *response, const struct uvh_static_upload_order *order)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    bool form = uvhttp_request_method(request) == UVHTTP_METHOD_POST;
+    int status;
+    const char *reason = judge_head(request, order->settings, &status);
+    if (status != 0)
+        return refuse(response, status, reason);
+    struct upload *upload = new_upload(response, order);
+    if (upload == NULL)
+        return UVHTTP_ENOMEM;
+    upload->publish.form = form;
+    int err = set_target(upload, order->path);
+    if (err == 0)
+        err = uvh_spool_begin(&upload->spool);
+    if (err == 0)
+        err = form ? begin_form(upload) : begin_put(upload);
+    if (err != 0 || !uvhttp_response_open(response)) /* refused */
+        return err;
+    return uvhttp_response_defer(response, run_prepare, finish_prepare, &upload->publish);
+}

@@ -1,0 +1,12 @@
+/* See accepted_coding.h. */
+#include "middleware/accepted_coding.h"
+
+#include "options/field_lines.h"
+
+/* Without memory for a value on several lines the first one has to do. */
+enum uvh_coding uvh_accepted_coding(uvhttp_request_t *request, unsigned available, bool *acceptable)
+{
+    uvhttp_slice_t accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);
+    (void)uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &accepted);
+    return uvh_coding_of_field(accepted, available, acceptable);
+}

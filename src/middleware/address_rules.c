@@ -1,0 +1,258 @@
+/* Rules by address over the public API: uvhttp/address_rules.h.
+ *
+ * Two prefixes are nested or have nothing in common, so the rules of one kind of address cut its space into stretches, in each of which one
+ * rule comes first. The stretches are worked out once, with a stack of the prefixes that are open; a request looks for its own. */
+#include <uvhttp/address_rules.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/fields/address_prefix.h"
+#include "options/option_check.h"
+#include "options/option_text.h"
+#include "options/owned.h"
+
+enum { MOST_RULES = 1000000, MOST_DEPTH = 129 };
+
+/* From this address to that of the next stretch; the first stretch begins at the lowest address. */
+struct stretch {
+    struct uvh_ip_address first;
+    bool allow;
+};
+
+struct table {
+    struct stretch *stretches;
+    size_t count;
+};
+
+struct uvhttp_address_rules {
+    struct uvh_owned owned;
+    bool allow_others;
+    bool allow_unix;
+    struct table v4;
+    struct table v6;
+};
+
+/* A rule on its way into a table. */
+struct entry {
+    struct uvh_address_prefix prefix;
+    size_t order;
+    bool allow;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    int result = memcmp(&left->prefix.address, &right->prefix.address, sizeof(left->prefix.address));
+    if (result != 0)
+        return result;
+    if (left->prefix.bits != right->prefix.bits) /* the one that holds the other comes first */
+        return left->prefix.bits < right->prefix.bits ? -1 : 1;
+    return left->order < right->order ? -1 : 1;
+}
+
+/* The address behind the last one of a prefix; false when there is none. */
+static bool behind(const struct uvh_address_prefix *prefix, struct uvh_ip_address *next)
+{
+    *next = prefix->address;
+    for (unsigned bit = prefix->bits; bit-- > 0;) {
+        uint8_t mask = (uint8_t)(0x80 >> bit % 8);
+        next->bytes[bit / 8] ^= mask;
+        if ((next->bytes[bit / 8] & mask) != 0) /* no carry */
+            return true;
+    }
+    return false;
+}
+
+/* A stretch that begins where another one does replaces it; one that says what the one before it says is part of that. */
+static void add_stretch(struct table *table, const struct uvh_ip_address *first, bool allow)
+{
+    struct stretch *last = table->stretches + table->count - 1;
+    if (memcmp(&last->first, first, sizeof(*first)) == 0)
+        last->allow = allow;
+    else if (last->allow != allow)
+        table->stretches[table->count++] = (struct stretch){*first, allow};
+}
+
+/* `open[depth - 1]` has ended: what goes on is what is around it. */
+static void close_innermost(struct table *table, const struct entry *const *open, size_t depth, bool others)
+{
+    struct uvh_ip_address next;
+    if (behind(&open[depth - 1]->prefix, &next))
+        add_stretch(table, &next, depth > 1 ? open[depth - 2]->allow : others);
+}
+
+/* `entries` are sorted. Of what is open the innermost one is the first rule, since others are not opened. */
+static void fill(struct table *table, const struct entry *entries, size_t count, bool others)
+{
+    const struct entry *open[MOST_DEPTH];
+    size_t depth = 0;
+    table->stretches[0] = (struct stretch){.allow = others};
+    table->count = 1;
+    for (size_t i = 0; i < count; i++) {
+        const struct entry *entry = &entries[i];
+        while (depth > 0 && !uvh_address_prefix_holds(&open[depth - 1]->prefix, &entry->prefix.address))
+            close_innermost(table, open, depth--, others);
+        if (depth > 0 && open[depth - 1]->order < entry->order)
+            continue; /* never reached: an earlier rule holds all of it */
+        open[depth++] = entry;
+        add_stretch(table, &entry->prefix.address, entry->allow);
+    }
+    while (depth > 0)
+        close_innermost(table, open, depth--, others);
+}
+
+/* A table of the first `count` entries, which it sorts. */
+static int build(struct uvhttp_address_rules *rules, struct table *table, struct entry *entries, size_t count)
+{
+    table->stretches = uvh_owned_alloc(&rules->owned, (2 * count + 1) * sizeof(*table->stretches));
+    if (table->stretches == NULL)
+        return UVHTTP_ENOMEM;
+    if (count > 0)
+        qsort(entries, count, sizeof(*entries), compare);
+    fill(table, entries, count, rules->allow_others);
+    return 0;
+}
+
+static bool table_allows(const struct table *table, const struct uvh_ip_address *address)
+{
+    size_t low = 0, high = table->count; /* the stretch is one of [low, high) */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (memcmp(&table->stretches[middle].first, address, sizeof(*address)) <= 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return table->stretches[low].allow;
+}
+
+static bool is(const uvhttp_address_rule_t *rule, const char *name)
+{
+    return strcmp(rule->prefix, name) == 0;
+}
+
+static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct entry *entry,
+                     struct uvh_option_message message)
+{
+    const char *text = rule->prefix;
+    char name[40];
+    *entry = (struct entry){.order = order, .allow = rule->allow};
+    if (uvh_address_prefix_parse((uvhttp_slice_t){text, strlen(text)}, &entry->prefix))
+        return 0;
+    snprintf(name, sizeof(name), "rules[%zu]", order);
+    return uvh_option_text_refuse(
+        message, name, text,
+        "allowed are \"all\", \"unix\", an address, and an address with a prefix length behind which no "
+        "bits are set");
+}
+
+/* The entries of one kind, at most one for each rule; their number in `*count`. */
+static int select_entries(const uvhttp_address_rules_config_t *config, bool v4, struct entry *entries,
+                          size_t *count, struct uvh_option_message message)
+{
+    *count = 0;
+    for (size_t i = 0; i < config->rule_count; i++) {
+        uvhttp_address_rule_t rule = config->rules[i];
+        struct entry *entry = &entries[*count];
+        if (is(&rule, "unix"))
+            continue;
+        if (is(&rule, "all"))
+            rule.prefix = v4 ? "0.0.0.0/0" : "::/0";
+        int err = read_rule(&rule, i, entry, message);
+        if (err != 0)
+            return err;
+        *count += entry->prefix.v4 == v4;
+    }
+    return 0;
+}
+
+/* What the rules say about clients of unix sockets. */
+static bool judge_unix(const uvhttp_address_rules_config_t *config)
+{
+    for (size_t i = 0; i < config->rule_count; i++) {
+        if (is(&config->rules[i], "unix") || is(&config->rules[i], "all"))
+            return config->rules[i].allow;
+    }
+    return config->allow_others;
+}
+
+static int build_both(struct uvhttp_address_rules *rules, const uvhttp_address_rules_config_t *config,
+                      struct entry *entries, struct uvh_option_message message)
+{
+    size_t count;
+    int err = select_entries(config, true, entries, &count, message);
+    if (err == 0)
+        err = build(rules, &rules->v4, entries, count);
+    if (err == 0)
+        err = select_entries(config, false, entries, &count, message);
+    return err != 0 ? err : build(rules, &rules->v6, entries, count);
+}
+
+int uvhttp_address_rules_new(uvhttp_address_rules_t **rules, const uvhttp_address_rules_config_t *config,
+                             char *message, size_t size)
+{
+    if (rules == NULL)
+        return UVHTTP_EINVAL;
+    *rules = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_option_check_array("rules", config->rules, config->rule_count, message, size);
+    if (err != 0)
+        return err;
+    const struct uvh_option_range range = {"rule_count", config->rule_count, 0, MOST_RULES, "rules"};
+    err = uvh_option_check(&range, 1, message, size);
+    if (err != 0)
+        return err;
+    for (size_t i = 0; i < config->rule_count; i++) {
+        if (config->rules[i].prefix == NULL)
+            return UVHTTP_EINVAL;
+    }
+    struct uvhttp_address_rules *made = uvh_owned_new(config->allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    const uvhttp_allocator_t *allocator = made->owned.allocator;
+    made->allow_others = config->allow_others;
+    made->allow_unix = judge_unix(config);
+    struct entry *entries = uvh_alloc(allocator, (config->rule_count + 1) * sizeof(*entries));
+    err = entries == NULL ? UVHTTP_ENOMEM
+                          : build_both(made, config, entries, (struct uvh_option_message){message, size});
+    uvh_free(allocator, entries);
+    if (err != 0) {
+        uvhttp_address_rules_free(made);
+        return err;
+    }
+    *rules = made;
+    return 0;
+}
+
+void uvhttp_address_rules_free(uvhttp_address_rules_t *rules)
+{
+    uvh_owned_free((struct uvh_owned *)rules);
+}
+
+bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules, const char *address)
+{
+    static const char unix_socket[] = "unix:";
+    struct uvh_ip_address parsed;
+    if (rules == NULL || address == NULL)
+        return false;
+    if (strncmp(address, unix_socket, sizeof(unix_socket) - 1) == 0)
+        return rules->allow_unix;
+    if (!uvh_ip_address_parse((uvhttp_slice_t){address, strlen(address)}, &parsed))
+        return rules->allow_others;
+    return table_allows(uvh_ip_address_is_v4(&parsed) ? &rules->v4 : &rules->v6, &parsed);
+}
+
+int uvhttp_address_rules_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *rules)
+{
+    if (rules == NULL)
+        return UVHTTP_EINVAL;
+    if (uvhttp_address_rules_allow(rules, uvhttp_request_client_address(request)))
+        return UVHTTP_DECLINED;
+    return uvhttp_response_send_status(response, 403);
+}

@@ -1,0 +1,379 @@
+/* Basic and Bearer over the public API: uvhttp/auth.h.
+ *
+ * Every way out of here but accepting ends the chain with an answer. What a request has told is kept with it, for a decision that comes later. */
+#include <uvhttp/auth.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+#include <uvhttp/secret.h>
+
+#include "codec/fields/field.h"
+#include "codec/text/base64.h"
+#include "codec/text/chars.h"
+#include "options/option_check.h"
+#include "options/option_text.h"
+#include "options/owned.h"
+
+enum { MOST_REALM = 256, MOST_SCOPE = 1024 };
+
+/* A user's name and password with their lengths, since comparing asks for these. */
+struct known {
+    uvhttp_slice_t name;
+    uvhttp_slice_t password;
+};
+
+struct uvhttp_auth {
+    struct uvh_owned owned;
+    struct known *users;
+    size_t user_count;
+    uvhttp_auth_check_cb check_basic;
+    uvhttp_auth_check_cb check_bearer;
+    void *arg;
+    /* Values of WWW-Authenticate; NULL: not taken. */
+    const char *basic;
+    const char *bearer;
+    const char *bearer_invalid_request;
+    const char *bearer_invalid_token;
+    const char *bearer_scope;
+};
+
+/* What is known about one request. */
+struct session {
+    const struct uvhttp_auth *auth;
+    uvhttp_credentials_t credentials;
+    bool waiting; /* for uvhttp_auth_decide */
+};
+
+static const char session_key, user_key;
+
+/* ---- refusing ---- */
+
+static int challenge(uvhttp_response_t *response, const char *value)
+{
+    return value == NULL ? 0 : uvhttp_response_add_header(response, "WWW-Authenticate", value);
+}
+
+/* `bearer` is what is said about Bearer. */
+static int refuse(uvhttp_response_t *response, const struct uvhttp_auth *auth, int status, const char *bearer)
+{
+    uvhttp_response_remove_header(response, "WWW-Authenticate");
+    int err = status == 401 ? challenge(response, auth->basic) : 0;
+    if (err == 0)
+        err = challenge(response, bearer);
+    return err != 0 ? err : uvhttp_response_send_status(response, status);
+}
+
+/* ---- judging ---- */
+
+int uvhttp_auth_set_user(uvhttp_request_t *request, const char *name)
+{
+    if (name == NULL)
+        return UVHTTP_EINVAL;
+    size_t size = strlen(name) + 1;
+    char *copy = uvhttp_request_allocate(request, size);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(copy, name, size);
+    return uvhttp_request_attach(request, &user_key, copy, NULL);
+}
+
+/* Does what the verdict says, but for going on. */
+static int apply(uvhttp_request_t *request, uvhttp_response_t *response, struct session *session, int verdict)
+{
+    bool is_bearer = session->credentials.token != NULL;
+    const struct uvhttp_auth *auth = session->auth;
+    switch (verdict) {
+    case UVHTTP_AUTH_ACCEPT:
+        if (!is_bearer && uvhttp_request_attached(request, &user_key) == NULL) {
+            int err = uvhttp_auth_set_user(request, session->credentials.user);
+            return err != 0 ? err : UVHTTP_DECLINED;
+        }
+        return UVHTTP_DECLINED;
+    case UVHTTP_AUTH_REFUSE:
+        uvhttp_request_attach(request, &user_key, NULL, NULL);
+        return refuse(response, auth, 401, is_bearer ? auth->bearer_invalid_token : auth->bearer);
+    case UVHTTP_AUTH_FORBID:
+        return refuse(response, auth, 403, is_bearer ? auth->bearer_scope : NULL);
+    case UVHTTP_AUTH_LATER:
+        session->waiting = true;
+        return 0;
+    default:
+        return verdict < 0 ? verdict : UVHTTP_EINVAL;
+    }
+}
+
+/* All users are compared, names and passwords, so that the time tells neither. */
+static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials_t *given)
+{
+    size_t name_length = strlen(given->user), password_length = strlen(given->password);
+    unsigned found = 0;
+    for (size_t i = 0; i < auth->user_count; i++) {
+        const struct known *user = &auth->users[i];
+        unsigned same_name =
+            uvhttp_equal_constant_time(given->user, name_length, user->name.base, user->name.length);
+        unsigned same_password = uvhttp_equal_constant_time(given->password, password_length,
+                                                            user->password.base, user->password.length);
+        found |= same_name & same_password;
+    }
+    return found != 0;
+}
+
+static int judge(uvhttp_request_t *request, uvhttp_response_t *response, const struct session *session)
+{
+    const struct uvhttp_auth *auth = session->auth;
+    bool is_bearer = session->credentials.token != NULL;
+    if (!is_bearer && is_in_table(auth, &session->credentials))
+        return UVHTTP_AUTH_ACCEPT;
+    uvhttp_auth_check_cb check = is_bearer ? auth->check_bearer : auth->check_basic;
+    return check == NULL ? UVHTTP_AUTH_REFUSE : check(request, response, &session->credentials, auth->arg);
+}
+
+/* ---- reading the field ---- */
+
+/* What follows a scheme's name and the spaces behind it; NULL when the value is of another scheme. */
+static const char *behind_scheme(const char *value, const char *scheme)
+{
+    size_t length = strlen(scheme);
+    if (strlen(value) < length ||
+        !uvh_field_name_equal((uvhttp_slice_t){value, length}, (uvhttp_slice_t){scheme, length}))
+        return NULL;
+    value += length;
+    if (*value != ' ' && *value != '\0')
+        return NULL;
+    return value + strspn(value, " ");
+}
+
+/* A text without control characters (RFC 7617 section 2). */
+static bool is_printable(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* Basic: user and password behind base64. 1: they are there; 0: malformed; or an error. */
+static int read_basic(uvhttp_request_t *request, const char *text, uvhttp_credentials_t *credentials)
+{
+    uvhttp_slice_t encoded = {text, strlen(text)};
+    char *decoded = uvhttp_request_allocate(request, encoded.length / 4 * 3 + 3);
+    if (decoded == NULL)
+        return UVHTTP_ENOMEM;
+    ptrdiff_t length = uvh_base64_decode(encoded, UVH_BASE64_STANDARD, decoded);
+    if (length < 0 || !is_printable(decoded, (size_t)length))
+        return 0;
+    decoded[length] = '\0';
+    char *colon = strchr(decoded, ':');
+    if (colon == NULL)
+        return 0;
+    *colon = '\0';
+    *credentials = (uvhttp_credentials_t){.user = decoded, .password = colon + 1};
+    return 1;
+}
+
+/* b64token of RFC 6750 section 2.1. */
+static bool is_token(const char *text)
+{
+    const char *p = text;
+    while (uvh_chars_is(*p, UVH_CHAR_DIGIT) || (uvh_chars_lower(*p) >= 'a' && uvh_chars_lower(*p) <= 'z') ||
+           (*p != '\0' && strchr("-._~+/", *p) != NULL))
+        p++;
+    return p > text && p[strspn(p, "=")] == '\0';
+}
+
+/* A proxy and a handler could each look at another one. */
+static bool is_repeated(uvhttp_request_t *request)
+{
+    size_t count = 0, fields = uvhttp_request_header_count(request);
+    for (size_t i = 0; i < fields; i++) {
+        uvhttp_slice_t name, value;
+        uvhttp_request_header_at(request, i, &name, &value);
+        count += uvh_field_name_equal(name, (uvhttp_slice_t){"Authorization", 13});
+    }
+    return count > 1;
+}
+
+static int handle(uvhttp_request_t *request, uvhttp_response_t *response, const struct uvhttp_auth *auth)
+{
+    const char *value = uvhttp_request_header(request, "Authorization");
+    const char *basic = value != NULL && auth->basic != NULL ? behind_scheme(value, "Basic") : NULL;
+    const char *bearer = value != NULL && auth->bearer != NULL ? behind_scheme(value, "Bearer") : NULL;
+    if (value != NULL && is_repeated(request))
+        return refuse(response, auth, 400, auth->bearer_invalid_request);
+    if (basic == NULL && bearer == NULL)
+        return refuse(response, auth, 401, auth->bearer);
+    if (bearer != NULL && !is_token(bearer))
+        return refuse(response, auth, 400, auth->bearer_invalid_request);
+    struct session *session = uvhttp_request_allocate(request, sizeof(*session));
+    if (session == NULL)
+        return UVHTTP_ENOMEM;
+    *session = (struct session){.auth = auth, .credentials = {.token = bearer}};
+    int result = basic == NULL ? 1 : read_basic(request, basic, &session->credentials);
+    if (result == 0)
+        return refuse(response, auth, 401, auth->bearer);
+    if (result == 1)
+        result = uvhttp_request_attach(request, &session_key, session, NULL);
+    if (result < 0)
+        return result;
+    return apply(request, response, session, judge(request, response, session));
+}
+
+int uvhttp_auth_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *auth)
+{
+    return auth == NULL ? UVHTTP_EINVAL : handle(request, response, auth);
+}
+
+int uvhttp_auth_decide(uvhttp_response_t *response, uvhttp_auth_verdict_t verdict)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    struct session *session = uvhttp_request_attached(request, &session_key);
+    if (session == NULL || !session->waiting || verdict < UVHTTP_AUTH_REFUSE || verdict > UVHTTP_AUTH_FORBID)
+        return UVHTTP_EINVAL;
+    session->waiting = false; /* now: what follows may end the exchange, and the session with it */
+    int result = apply(request, response, session, (int)verdict);
+    return result == UVHTTP_DECLINED ? uvhttp_response_proceed(response) : result;
+}
+
+const char *uvhttp_auth_user(const uvhttp_request_t *request)
+{
+    return uvhttp_request_attached(request, &user_key);
+}
+
+/* ---- making one ---- */
+
+/* A message may go to a log, so no password stands in one. */
+static int check_user(const uvhttp_auth_user_t *user, size_t index, struct uvh_option_message message)
+{
+    const char *name = user->name, *password = user->password;
+    bool name_fits = name != NULL && strchr(name, ':') == NULL && is_printable(name, strlen(name));
+    bool password_fits = password != NULL && password[0] != '\0' && is_printable(password, strlen(password));
+    char field[48];
+    if (name_fits && password_fits)
+        return 0;
+    snprintf(field, sizeof(field), "users[%zu].%s", index, name_fits ? "password" : "name");
+    if (name_fits)
+        return uvh_option_text_refuse(message, field, "(not shown)",
+                                      "allowed is a text that is not empty, without control characters");
+    return uvh_option_text_refuse(message, field, name != NULL ? name : "",
+                                  "allowed is a text without colon and control characters");
+}
+
+static int check_config(const uvhttp_auth_config_t *config, const char *realm,
+                        struct uvh_option_message message)
+{
+    if (strlen(realm) > MOST_REALM || !is_printable(realm, strlen(realm)))
+        return uvh_option_text_refuse(message, "realm", realm,
+                                      "allowed are at most 256 bytes without control characters");
+    for (const char *p = config->scope != NULL ? config->scope : ""; *p != '\0'; p++) {
+        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\' || strlen(config->scope) > MOST_SCOPE)
+            return uvh_option_text_refuse(
+                message, "scope", config->scope,
+                "allowed are at most 1024 bytes of visible ASCII without quote and backslash");
+    }
+    if (config->user_count == 0 && config->check_basic == NULL && config->check_bearer == NULL)
+        return uvh_option_text_refuse(message, "check_basic", "",
+                                      "nobody could pass: give users, check_basic or check_bearer");
+    for (size_t i = 0; i < config->user_count; i++) {
+        int err = check_user(&config->users[i], i, message);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+/* A challenge: the scheme, the realm as a quoted string (RFC 9110 section 5.6.4), and what follows it. NULL when memory ran out. */
+static const char *write_challenge(struct uvh_owned *owned, const char *scheme, const char *realm,
+                                   const char *behind, const char *scope)
+{
+    char quoted[2 * MOST_REALM + 1], text[sizeof(quoted) + MOST_SCOPE + 128];
+    size_t length = 0;
+    for (const char *p = realm; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\')
+            quoted[length++] = '\\';
+        quoted[length++] = *p;
+    }
+    quoted[length] = '\0';
+    int size =
+        snprintf(text, sizeof(text), "%s realm=\"%s\"%s%s%s%s", scheme, quoted, behind,
+                 scope != NULL ? ", scope=\"" : "", scope != NULL ? scope : "", scope != NULL ? "\"" : "");
+    return uvh_owned_string(owned, text, (size_t)size);
+}
+
+static int write_challenges(struct uvhttp_auth *auth, const uvhttp_auth_config_t *config, const char *realm)
+{
+    struct uvh_owned *owned = &auth->owned;
+    if (config->user_count > 0 || config->check_basic != NULL) {
+        auth->basic = write_challenge(owned, "Basic", realm, ", charset=\"UTF-8\"", NULL);
+        if (auth->basic == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    if (config->check_bearer == NULL)
+        return 0;
+    auth->bearer = write_challenge(owned, "Bearer", realm, "", config->scope);
+    auth->bearer_invalid_request =
+        write_challenge(owned, "Bearer", realm, ", error=\"invalid_request\"", NULL);
+    auth->bearer_invalid_token =
+        write_challenge(owned, "Bearer", realm, ", error=\"invalid_token\"", config->scope);
+    auth->bearer_scope =
+        write_challenge(owned, "Bearer", realm, ", error=\"insufficient_scope\"", config->scope);
+    bool complete = auth->bearer != NULL && auth->bearer_invalid_request != NULL &&
+                    auth->bearer_invalid_token != NULL && auth->bearer_scope != NULL;
+    return complete ? 0 : UVHTTP_ENOMEM;
+}
+
+static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_config_t *config)
+{
+    auth->users = uvh_owned_alloc(&auth->owned, config->user_count * sizeof(*auth->users));
+    if (auth->users == NULL)
+        return UVHTTP_ENOMEM;
+    for (; auth->user_count < config->user_count; auth->user_count++) {
+        const uvhttp_auth_user_t *given = &config->users[auth->user_count];
+        struct known *user = &auth->users[auth->user_count];
+        user->name.length = strlen(given->name);
+        user->name.base = uvh_owned_string(&auth->owned, given->name, user->name.length);
+        user->password.length = strlen(given->password);
+        user->password.base = uvh_owned_string(&auth->owned, given->password, user->password.length);
+        if (user->name.base == NULL || user->password.base == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    return 0;
+}
+
+int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message, size_t size)
+{
+    if (auth == NULL)
+        return UVHTTP_EINVAL;
+    *auth = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
+    if (err != 0)
+        return err;
+    const char *realm = config->realm != NULL ? config->realm : "restricted";
+    err = check_config(config, realm, (struct uvh_option_message){message, size});
+    if (err != 0)
+        return err;
+    struct uvhttp_auth *made = uvh_owned_new(config->allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->check_basic = config->check_basic;
+    made->check_bearer = config->check_bearer;
+    made->arg = config->arg;
+    err = write_challenges(made, config, realm);
+    if (err == 0 && config->user_count > 0)
+        err = copy_users(made, config);
+    if (err != 0) {
+        uvhttp_auth_free(made);
+        return err;
+    }
+    *auth = made;
+    return 0;
+}
+
+void uvhttp_auth_free(uvhttp_auth_t *auth)
+{
+    uvh_owned_free((struct uvh_owned *)auth);
+}

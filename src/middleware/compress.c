@@ -1,0 +1,365 @@
+/* Compressed answers over the public API: uvhttp/compress.h.
+ *
+ * Everything is decided when the answer leaves (uvhttp_response_on_send). A body in memory is replaced then; one in pieces gets a filter, whose compressor is made when the first
+ * piece comes, so that HEAD costs none. */
+#include <uvhttp/compress.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "codec/fields/compressible.h"
+#include "codec/fields/field.h"
+#include "codec/fields/mime.h"
+#include "middleware/accepted_coding.h"
+#include "middleware/vary.h"
+#include "options/option_check.h"
+#include "options/option_text.h"
+#include "options/owned.h"
+#include "platform/compress.h"
+
+enum {
+    DEFAULT_MIN_SIZE = 1024,
+    DEFAULT_MAX_SIZE = 1 << 20,
+    MOST_MAX_SIZE = 1 << 30,
+    CHUNK_SIZE = 16384,
+    FLUSHED_SIZE_HINT = 16384, /* streams of small pieces are often many at once: a small window for each */
+};
+
+_Static_assert((int)UVHTTP_CODING_GZIP == (int)UVH_CODING_BIT(UVH_CODING_GZIP) &&
+                   (int)UVHTTP_CODING_BROTLI == (int)UVH_CODING_BIT(UVH_CODING_BROTLI) &&
+                   (int)UVHTTP_CODING_ZSTD == (int)UVH_CODING_BIT(UVH_CODING_ZSTD),
+               "a set of codings is the same inside and outside");
+
+struct uvhttp_compress {
+    struct uvh_owned owned;
+    size_t min_size;
+    size_t max_size;
+    const char *types; /* NULL: the usual ones */
+    unsigned codings;
+    int levels[UVH_CODING_COUNT];
+};
+
+/* A body in pieces; lives in the exchange's memory. */
+struct stream {
+    const struct uvhttp_compress *compress;
+    struct uvh_compressor *compressor; /* NULL before the first piece */
+    enum uvh_coding coding;
+    bool flushes; /* every piece leaves at once */
+    uint64_t size_hint;
+};
+
+static uvhttp_slice_t slice_of(const char *text)
+{
+    return (uvhttp_slice_t){text, strlen(text)};
+}
+
+/* ---- what is compressed ---- */
+
+static bool has(const uvhttp_response_t *response, const char *name)
+{
+    return uvhttp_response_header_slice(response, name).base != NULL;
+}
+
+/* Among the prepared fields, which cannot be changed. */
+static bool has_prepared(const uvhttp_response_t *response, const char *name)
+{
+    return uvhttp_response_header(response, name) == NULL && has(response, name);
+}
+
+/* The coding would make something of it untrue. */
+static bool is_fixed(const uvhttp_response_t *response)
+{
+    static const char *const names[] = {"Content-Encoding", "Content-Range", "Accept-Ranges",
+                                        "Content-Digest",   "Repr-Digest",   "Digest",
+                                        "Content-MD5"};
+    for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
+        if (has(response, names[i]))
+            return true;
+    }
+    return uvhttp_response_header_lists(response, "Cache-Control", "no-transform") ||
+           has_prepared(response, "ETag");
+}
+
+static bool is_wanted_type(const struct uvhttp_compress *compress, uvhttp_slice_t type)
+{
+    if (type.base == NULL)
+        return false;
+    return compress->types == NULL ? uvh_compressible_type(type)
+                                   : uvh_compressible_type_in(compress->types, type);
+}
+
+static bool is_wanted(const struct uvhttp_compress *compress, uvhttp_request_t *request,
+                      const uvhttp_response_t *response)
+{
+    int status = uvhttp_response_status(response);
+    if (status == 204 || status == 205 || status == 206 || status == 304 || status < 200)
+        return false;
+    if (!uvhttp_response_in_pieces(response)) {
+        uvhttp_slice_t body = uvhttp_response_body(response);
+        bool left_out = body.length == 0 && uvhttp_request_method(request) == UVHTTP_METHOD_HEAD;
+        if (body.base == NULL || body.length > compress->max_size ||
+            (body.length < compress->min_size && !left_out))
+            return false;
+    } else if (uvhttp_response_body_length(response) < compress->min_size) {
+        return false;
+    }
+    return is_wanted_type(compress, uvhttp_response_header_slice(response, "Content-Type")) &&
+           !is_fixed(response);
+}
+
+/* ---- the fields ---- */
+
+static int weaken_etag(uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    const char *tag = uvhttp_response_header(response, "ETag");
+    if (tag == NULL || tag[0] != '"')
+        return 0;
+    size_t size = strlen(tag) + 3;
+    char *weak = uvhttp_request_allocate(request, size);
+    if (weak == NULL)
+        return UVHTTP_ENOMEM;
+    snprintf(weak, size, "W/%s", tag);
+    return uvhttp_response_set_header(response, "ETag", weak);
+}
+
+static int set_fields(uvhttp_request_t *request, uvhttp_response_t *response, enum uvh_coding coding)
+{
+    int err = uvhttp_response_set_header(response, "Content-Encoding", uvh_coding_name(coding));
+    return err != 0 ? err : weaken_etag(request, response);
+}
+
+/* ---- bodies in one piece ---- */
+
+static int replace_body(const struct uvhttp_compress *compress, uvhttp_request_t *request,
+                        uvhttp_response_t *response, enum uvh_coding coding)
+{
+    uvhttp_slice_t body = uvhttp_response_body(response);
+    struct uvh_bytes coded;
+    if (body.length == 0) /* of HEAD */
+        return 0;
+    uvh_bytes_init(&coded, compress->owned.allocator, body.length - 1);
+    int err = uvh_compress_bytes(compress->owned.allocator, coding, compress->levels[coding], body.base,
+                                 body.length, &coded);
+    if (err == 0)
+        err = uvhttp_response_replace_body(response, coded.data, coded.length);
+    uvh_bytes_release(&coded);
+    /* Not smaller, or no memory: it is as good as it is. */
+    return err != 0 ? 0 : set_fields(request, response, coding);
+}
+
+/* ---- bodies in pieces ---- */
+
+static int run_compressor(struct stream *stream, const char *data, size_t size, enum uvh_compress_mode mode,
+                          uvhttp_filter_output_t *output)
+{
+    bool done = false;
+    int err = 0;
+    while (err == 0 && !done) {
+        char chunk[CHUNK_SIZE];
+        size_t taken = size;
+        size_t made = sizeof(chunk);
+        err = uvh_compressor_run(stream->compressor, data, &taken, chunk, &made, mode, &done);
+        if (err == 0 && made > 0)
+            err = uvhttp_filter_output_append(output, chunk, made);
+        data = taken > 0 ? data + taken : data;
+        size -= taken;
+    }
+    return err;
+}
+
+/* A uvhttp_filter_cb. */
+static int filter_piece(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                        size_t size, uvhttp_filter_output_t *output, void *arg)
+{
+    struct stream *stream = arg;
+    const struct uvhttp_compress *compress = stream->compress;
+    enum uvh_compress_mode mode = stream->flushes ? UVH_COMPRESS_FLUSH : UVH_COMPRESS_PROCESS;
+    (void)response;
+    if (event == UVHTTP_FILTER_FLUSH)
+        mode = UVH_COMPRESS_FLUSH;
+    else if (event == UVHTTP_FILTER_END)
+        mode = UVH_COMPRESS_FINISH;
+    if (stream->compressor == NULL) {
+        int err = uvh_compressor_new(&stream->compressor, compress->owned.allocator, stream->coding,
+                                     compress->levels[stream->coding], stream->size_hint);
+        if (err != 0)
+            return err;
+    }
+    return run_compressor(stream, data, size, mode, output);
+}
+
+static void release_stream(void *arg)
+{
+    struct stream *stream = arg;
+    uvh_compressor_free(stream->compressor);
+    stream->compressor = NULL;
+}
+
+/* Whose pieces are each for somebody who waits. */
+static bool is_flushed_type(uvhttp_slice_t type)
+{
+    static const char list[] = "text/event-stream application/x-ndjson application/ndjson "
+                               "application/jsonl application/json-seq multipart/x-mixed-replace";
+    return uvh_compressible_type_in(list, type);
+}
+
+static int filter_pieces(const struct uvhttp_compress *compress, uvhttp_request_t *request,
+                         uvhttp_response_t *response, enum uvh_coding coding)
+{
+    struct stream *stream = uvhttp_request_allocate(request, sizeof(*stream));
+    if (stream == NULL)
+        return UVHTTP_ENOMEM;
+    *stream = (struct stream){.compress = compress, .coding = coding};
+    stream->flushes = is_flushed_type(uvhttp_response_header_slice(response, "Content-Type"));
+    uint64_t length = uvhttp_response_body_length(response);
+    stream->size_hint = length == UVHTTP_LENGTH_UNKNOWN ? UVH_COMPRESS_SIZE_UNKNOWN : length;
+    if (stream->flushes && length > FLUSHED_SIZE_HINT)
+        stream->size_hint = FLUSHED_SIZE_HINT;
+    int err = uvhttp_response_filter(response, filter_piece, release_stream, stream);
+    return err != 0 ? err : set_fields(request, response, coding);
+}
+
+/* A uvhttp_send_cb. */
+static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const struct uvhttp_compress *compress = arg;
+    if (!is_wanted(compress, request, response))
+        /* What a 200 depends on, a 304 depends on as well (RFC 9110 section 15.4.5). */
+        return uvhttp_response_status(response) == 304 && !is_fixed(response)
+                   ? uvh_vary_add(response, "Accept-Encoding", "accept-encoding")
+                   : 0;
+    int err = uvh_vary_add(response, "Accept-Encoding", "accept-encoding");
+    if (err != 0)
+        return err;
+    enum uvh_coding coding = uvh_accepted_coding(request, compress->codings, NULL);
+    if (coding == UVH_CODING_IDENTITY)
+        return 0;
+    return uvhttp_response_in_pieces(response) ? filter_pieces(compress, request, response, coding)
+                                               : replace_body(compress, request, response, coding);
+}
+
+int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *compress)
+{
+    (void)request;
+    if (compress == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvhttp_response_on_send(response, look, compress);
+    return err != 0 ? err : UVHTTP_DECLINED;
+}
+
+/* ---- making one ---- */
+
+static int check(const uvhttp_compress_config_t *config, struct uvh_option_message message)
+{
+    const struct uvh_option_range ranges[] = {
+        {"min_size", config->min_size,                  0, MOST_MAX_SIZE, "bytes"                     },
+        {"max_size", config->max_size,                  0, MOST_MAX_SIZE, "bytes"                     },
+        {"codings",  config->codings & ~UVH_CODING_ALL, 0, 0,             "(a sum of uvhttp_coding_t)"},
+    };
+    static const char *const names[UVH_CODING_COUNT] = {[UVH_CODING_GZIP] = "gzip_level",
+                                                        [UVH_CODING_BROTLI] = "brotli_level",
+                                                        [UVH_CODING_ZSTD] = "zstd_level"};
+    const int levels[UVH_CODING_COUNT] = {0, config->gzip_level, config->brotli_level, config->zstd_level};
+    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message.text, message.size);
+    for (int coding = UVH_CODING_GZIP; coding < UVH_CODING_COUNT && err == 0; coding++) {
+        int most = uvh_compress_level_most((enum uvh_coding)coding);
+        if (levels[coding] >= UVHTTP_COMPRESS_BEST && levels[coding] <= most)
+            continue;
+        snprintf(message.text, message.size, "%s is %d; allowed are 0 to %d, and -1 for the best",
+                 names[coding], levels[coding], most);
+        err = UVHTTP_ECONFIG;
+    }
+    size_t length;
+    const char *wrong =
+        err != 0 || config->types == NULL ? NULL : uvh_compressible_check(config->types, &length);
+    if (wrong == NULL)
+        return err;
+    char element[128];
+    snprintf(element, sizeof(element), "%.*s", (int)(length < sizeof(element) ? length : sizeof(element)),
+             wrong);
+    return uvh_option_text_refuse(message, "types", element,
+                                  "allowed are media types (type/subtype), type/*, +suffix and */*");
+}
+
+int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_config_t *config, char *message,
+                        size_t size)
+{
+    static const uvhttp_compress_config_t defaults = {.min_size = 0};
+    if (compress == NULL)
+        return UVHTTP_EINVAL;
+    *compress = NULL;
+    if (config == NULL)
+        config = &defaults;
+    if (message == NULL)
+        size = 0;
+    if (uvh_compress_codings() == 0)
+        return UVHTTP_ENOTSUP;
+    int err = check(config, (struct uvh_option_message){message, size});
+    if (err != 0)
+        return err;
+    struct uvhttp_compress *made = uvh_owned_new(config->allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->min_size = config->min_size != 0 ? config->min_size : DEFAULT_MIN_SIZE;
+    made->max_size = config->max_size != 0 ? config->max_size : DEFAULT_MAX_SIZE;
+    made->codings = config->codings != 0 ? config->codings : UVH_CODING_ALL;
+    made->levels[UVH_CODING_GZIP] = config->gzip_level;
+    made->levels[UVH_CODING_BROTLI] = config->brotli_level;
+    made->levels[UVH_CODING_ZSTD] = config->zstd_level;
+    if (config->types != NULL) {
+        made->types = uvh_owned_string(&made->owned, config->types, strlen(config->types));
+        if (made->types == NULL) {
+            uvhttp_compress_free(made);
+            return UVHTTP_ENOMEM;
+        }
+    }
+    *compress = made;
+    return 0;
+}
+
+void uvhttp_compress_free(uvhttp_compress_t *compress)
+{
+    uvh_owned_free((struct uvh_owned *)compress);
+}
+
+/* ---- bytes and files ---- */
+
+int uvhttp_compress_bytes(const uvhttp_allocator_t *allocator, uvhttp_coding_t coding, int level,
+                          const void *data, size_t size, size_t most, void **out, size_t *out_size)
+{
+    struct uvh_bytes coded;
+    enum uvh_coding number = UVH_CODING_GZIP;
+    if (out == NULL || out_size == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
+    *out_size = 0;
+    if (data == NULL && size > 0)
+        return UVHTTP_EINVAL;
+    while (number < UVH_CODING_COUNT && UVH_CODING_BIT(number) != (unsigned)coding)
+        number++;
+    if (number == UVH_CODING_COUNT)
+        return UVHTTP_EINVAL;
+    uvh_bytes_init(&coded, allocator != NULL ? allocator : uvh_alloc_default(), most);
+    int err = uvh_compress_bytes(coded.allocator, number, level, data, size, &coded);
+    if (err != 0) {
+        uvh_bytes_release(&coded);
+        return err;
+    }
+    *out = coded.data;
+    *out_size = coded.length;
+    return 0;
+}
+
+void uvhttp_compress_release(const uvhttp_allocator_t *allocator, void *out)
+{
+    uvh_free(allocator != NULL ? allocator : uvh_alloc_default(), out);
+}
+
+bool uvhttp_compress_suits_file(const char *name)
+{
+    return name != NULL && uvh_compressible_type(slice_of(uvh_mime_type(slice_of(name))));
+}

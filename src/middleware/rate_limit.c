@@ -1,0 +1,246 @@
+/* Rate limits over the public API: whose bucket a request is for, what token_buckets.c says of it, and how the client is told. */
+#include <uvhttp/rate_limit.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "middleware/client_prefix.h"
+#include "middleware/token_buckets.h"
+#include "options/option_check.h"
+#include "platform/random.h"
+
+enum {
+    NAME_SIZE = 64,
+    POLICY_SIZE = NAME_SIZE + 64,
+    FULL_WITHIN = 365 * 86400, /* seconds; keeps the arithmetic of buckets far from its end */
+};
+
+static const uint64_t ns_per_second = 1000000000;
+static const uint64_t ns_per_ms = 1000000;
+
+struct uvhttp_rate_limit {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_token_buckets *buckets;
+    uvhttp_rate_key_cb key;
+    void *key_arg;
+    bool global;
+    bool silent;
+    unsigned ipv4_prefix;
+    unsigned ipv6_prefix;
+    char name[NAME_SIZE + 1];
+    char policy[POLICY_SIZE]; /* the value of RateLimit-Policy */
+};
+
+/* What the answer tells the client. Lives as long as the exchange. */
+struct notice {
+    const struct uvhttp_rate_limit *limit;
+    struct uvh_token_verdict verdict;
+};
+
+/* An option as it is in force. */
+static size_t or_default(size_t value, size_t usual)
+{
+    return value != 0 ? value : usual;
+}
+
+static bool is_policy_name(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] <= ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\')
+            return false;
+    }
+    return length >= 1 && length <= NAME_SIZE;
+}
+
+static uvhttp_rate_limit_config_t with_defaults(const uvhttp_rate_limit_config_t *config)
+{
+    uvhttp_rate_limit_config_t filled = *config;
+    filled.seconds = or_default(config->seconds, 1);
+    filled.burst = or_default(config->burst, config->requests);
+    filled.max_clients = or_default(config->max_clients, 65536);
+    filled.ipv4_prefix = or_default(config->ipv4_prefix, 32);
+    filled.ipv6_prefix = or_default(config->ipv6_prefix, 64);
+    filled.name = config->name != NULL ? config->name : "default";
+    filled.allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    return filled;
+}
+
+static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t size)
+{
+    const struct uvh_option_range ranges[] = {
+        {"requests",    config->requests,    1, 1000000,  "requests" },
+        {"seconds",     config->seconds,     1, 86400,    "seconds"  },
+        {"burst",       config->burst,       1, 1000000,  "requests" },
+        {"max_clients", config->max_clients, 1, 16777216, "addresses"},
+        {"ipv4_prefix", config->ipv4_prefix, 1, 32,       "bits"     },
+        {"ipv6_prefix", config->ipv6_prefix, 1, 128,      "bits"     },
+    };
+    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+    if (err != 0)
+        return err;
+    if ((uint64_t)config->burst * config->seconds / config->requests > FULL_WITHIN) {
+        snprintf(message, size,
+                 "burst is %zu; it must come back within 365 days, and %zu requests in %zu seconds do not",
+                 config->burst, config->requests, config->seconds);
+        return UVHTTP_ECONFIG;
+    }
+    if (!is_policy_name(config->name)) {
+        snprintf(message, size,
+                 "name is '%s'; allowed are 1 to %d visible ASCII characters but '\"' and '\\'", config->name,
+                 NAME_SIZE);
+        return UVHTTP_ECONFIG;
+    }
+    if (config->global && config->key != NULL) {
+        snprintf(message, size, "key is set, and global is true; only one of them is possible");
+        return UVHTTP_ECONFIG;
+    }
+    return 0;
+}
+
+/* Nanoseconds for one request, at least 1,000; what is rounded off is less than a thousandth of it. */
+static uint64_t interval_of(const uvhttp_rate_limit_config_t *config)
+{
+    return (uint64_t)config->seconds * ns_per_second / config->requests;
+}
+
+static uint64_t in_seconds(uint64_t nanoseconds)
+{
+    return (nanoseconds + ns_per_second - 1) / ns_per_second;
+}
+
+int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_config_t *config,
+                          char *message, size_t size)
+{
+    if (limit == NULL)
+        return UVHTTP_EINVAL;
+    *limit = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    if (message == NULL)
+        size = 0;
+    const uvhttp_rate_limit_config_t filled = with_defaults(config);
+    struct uvh_token_buckets_config buckets = {.allocator = filled.allocator};
+    int err = check(&filled, message, size);
+    if (err == 0)
+        err = uvh_random_number(&buckets.seed);
+    if (err != 0)
+        return err;
+    buckets.interval = interval_of(&filled);
+    buckets.burst = filled.burst;
+    buckets.keys = filled.global ? 1 : filled.max_clients;
+    struct uvhttp_rate_limit *made = uvh_alloc_zero(filled.allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->buckets = uvh_token_buckets_new(&buckets);
+    if (made->buckets == NULL) {
+        uvh_free(filled.allocator, made);
+        return UVHTTP_ENOMEM;
+    }
+    made->allocator = filled.allocator;
+    made->key = filled.key;
+    made->key_arg = filled.key_arg;
+    made->global = filled.global;
+    made->silent = filled.silent;
+    made->ipv4_prefix = (unsigned)filled.ipv4_prefix;
+    made->ipv6_prefix = (unsigned)filled.ipv6_prefix;
+    snprintf(made->name, sizeof(made->name), "%s", filled.name);
+    snprintf(made->policy, sizeof(made->policy), "\"%s\";q=%zu;w=%llu", made->name, filled.burst,
+             (unsigned long long)in_seconds(buckets.interval * filled.burst));
+    *limit = made;
+    return 0;
+}
+
+void uvhttp_rate_limit_free(uvhttp_rate_limit_t *limit)
+{
+    if (limit == NULL)
+        return;
+    uvh_token_buckets_free(limit->buckets);
+    uvh_free(limit->allocator, limit);
+}
+
+/* What stands in front of a key, so that no key of a user's is an address. */
+enum key_kind { KEY_GLOBAL, KEY_ADDRESS, KEY_USER };
+
+static struct uvh_token_verdict take(const struct uvhttp_rate_limit *limit, enum key_kind kind,
+                                     uvhttp_slice_t key, uint64_t now_ms)
+{
+    return uvh_token_buckets_take(limit->buckets, (unsigned)kind, key.base, key.length, now_ms * ns_per_ms);
+}
+
+static struct uvh_token_verdict take_by_address(const struct uvhttp_rate_limit *limit,
+                                                uvhttp_request_t *request, uint64_t now_ms)
+{
+    const char *text = uvhttp_request_client_address(request);
+    struct uvh_ip_address prefix;
+    uvhttp_slice_t key = {text, strlen(text)};
+    if (uvh_client_prefix(text, limit->ipv4_prefix, limit->ipv6_prefix, &prefix))
+        key = (uvhttp_slice_t){(const char *)prefix.bytes, sizeof(prefix.bytes)};
+    return take(limit, KEY_ADDRESS, key, now_ms);
+}
+
+/* 0 and the verdict, UVHTTP_DECLINED for a request that is not counted, or what the user's function has failed with. */
+static int judge(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request, uint64_t now_ms,
+                 struct uvh_token_verdict *verdict)
+{
+    uvhttp_slice_t key = {NULL, 0};
+    int result = limit->key != NULL ? limit->key(request, &key, limit->key_arg) : 0;
+    if (result != 0)
+        return result;
+    if (limit->global)
+        *verdict = take(limit, KEY_GLOBAL, (uvhttp_slice_t){"", 0}, now_ms);
+    else if (key.base != NULL)
+        *verdict = take(limit, KEY_USER, key, now_ms);
+    else
+        *verdict = take_by_address(limit, request, now_ms);
+    return 0;
+}
+
+/* Added, not set: a request may be counted by several limits. */
+static int tell(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const struct notice *notice = arg;
+    char value[NAME_SIZE + 64];
+    (void)request;
+    int length = snprintf(value, sizeof(value), "\"%s\";r=%llu", notice->limit->name,
+                          (unsigned long long)notice->verdict.left);
+    if (notice->verdict.next_in > 0)
+        snprintf(value + length, sizeof(value) - (size_t)length, ";t=%llu",
+                 (unsigned long long)in_seconds(notice->verdict.next_in));
+    int err = uvhttp_response_add_header(response, "RateLimit-Policy", notice->limit->policy);
+    return err != 0 ? err : uvhttp_response_add_header(response, "RateLimit", value);
+}
+
+static int tell_later(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request,
+                      uvhttp_response_t *response, struct uvh_token_verdict verdict)
+{
+    struct notice *notice = uvhttp_request_allocate(request, sizeof(*notice));
+    if (notice == NULL)
+        return UVHTTP_ENOMEM;
+    *notice = (struct notice){limit, verdict};
+    return uvhttp_response_on_send(response, tell, notice);
+}
+
+int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *limit)
+{
+    const struct uvhttp_rate_limit *with = limit;
+    struct uvh_token_verdict verdict;
+    char seconds[24];
+    if (with == NULL)
+        return UVHTTP_EINVAL;
+    int result = judge(with, request, uvhttp_response_now(response), &verdict);
+    if (result != 0)
+        return result;
+    int err = with->silent ? 0 : tell_later(with, request, response, verdict);
+    if (err == 0 && verdict.granted)
+        return UVHTTP_DECLINED;
+    if (err != 0)
+        return err;
+    snprintf(seconds, sizeof(seconds), "%llu", (unsigned long long)in_seconds(verdict.next_in));
+    err = uvhttp_response_set_header(response, "Retry-After", seconds);
+    return err != 0 ? err : uvhttp_response_send_status(response, 429);
+}

@@ -1,0 +1,170 @@
+/* Request ids over the public API: uvhttp/request_id.h.
+ *
+ * An id is a counter behind two bijections with a random key, so it costs no system call, no clock and no lock. Key and counter belong to a
+ * thread: workers share nothing, and a process that forks before it serves gives its children keys of their own. */
+#include <uvhttp/request_id.h>
+
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "codec/fields/field.h"
+#include "codec/text/chars.h"
+#include "options/option_check.h"
+#include "options/option_text.h"
+#include "options/owned.h"
+#include "platform/random.h"
+
+enum { ID_SIZE = 32, DEFAULT_MAX_LENGTH = 128, MOST_MAX_LENGTH = 256, MOST_NAME = 64 };
+
+struct uvhttp_request_ids {
+    struct uvh_owned owned;
+    bool trusted;
+    size_t max_length;
+    char header[MOST_NAME + 1];
+};
+
+/* What one request has: its id, and the name of the field it goes out with. */
+struct given_id {
+    const char *header;
+    char text[];
+};
+
+/* What a thread makes its ids of. */
+struct source {
+    bool seeded;
+    uint64_t keys[2];
+    uint64_t count;
+};
+
+static _Thread_local struct source source;
+static const char id_key; /* its address is the key under which an id is attached */
+
+/* A bijection that spreads every bit over all of them (the finalizer of splitmix64). */
+static uint64_t spread(uint64_t value)
+{
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return value ^ value >> 31;
+}
+
+static int seed(void)
+{
+    int err = uvh_random_number(&source.keys[0]);
+    if (err == 0)
+        err = uvh_random_number(&source.keys[1]);
+    source.seeded = err == 0;
+    return err;
+}
+
+static void put_hex(char *out, uint64_t value)
+{
+    for (int shift = 60; shift >= 0; shift -= 4)
+        *out++ = "0123456789abcdef"[value >> shift & 15];
+}
+
+static int make(char out[ID_SIZE])
+{
+    int err = source.seeded ? 0 : seed();
+    if (err != 0)
+        return err;
+    uint64_t high = spread(source.keys[0] + source.count++);
+    put_hex(out, high);
+    put_hex(out + ID_SIZE / 2, spread(source.keys[1] ^ high));
+    return 0;
+}
+
+static bool is_acceptable(const char *text, size_t length, size_t most)
+{
+    if (length == 0 || length > most)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        char byte = uvh_chars_lower(text[i]);
+        bool letter = byte >= 'a' && byte <= 'z';
+        if (!letter && !uvh_chars_is(byte, UVH_CHAR_DIGIT) && memchr("-._~:/+=@", byte, 9) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static int add_id(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const struct given_id *given = arg;
+    (void)request;
+    return uvhttp_response_set_header(response, given->header, given->text);
+}
+
+static int give(uvhttp_request_t *request, uvhttp_response_t *response, const struct uvhttp_request_ids *ids)
+{
+    const char *brought = ids->trusted ? uvhttp_request_header(request, ids->header) : NULL;
+    size_t length = brought == NULL ? 0 : strlen(brought);
+    bool taken = is_acceptable(brought, length, ids->max_length);
+    if (!taken)
+        length = ID_SIZE;
+    struct given_id *given = uvhttp_request_allocate(request, sizeof(*given) + length + 1);
+    if (given == NULL)
+        return UVHTTP_ENOMEM;
+    given->header = ids->header;
+    given->text[length] = '\0';
+    int err = 0;
+    if (taken)
+        memcpy(given->text, brought, length);
+    else
+        err = make(given->text);
+    if (err == 0)
+        err = uvhttp_request_attach(request, &id_key, given, NULL);
+    return err != 0 ? err : uvhttp_response_on_send(response, add_id, given);
+}
+
+int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_config_t *config,
+                           char *message, size_t size)
+{
+    static const uvhttp_request_ids_config_t defaults = {0};
+    if (ids == NULL)
+        return UVHTTP_EINVAL;
+    *ids = NULL;
+    if (config == NULL)
+        config = &defaults;
+    const char *header = config->header != NULL ? config->header : "X-Request-Id";
+    size_t max_length = config->max_length != 0 ? config->max_length : DEFAULT_MAX_LENGTH;
+    uvhttp_slice_t name = {header, strlen(header)};
+    if (name.length > MOST_NAME || !uvh_field_name_valid(name))
+        return uvh_option_text_refuse((struct uvh_option_message){message, size}, "header", header,
+                                      "allowed is a field name of at most 64 bytes");
+    const struct uvh_option_range length = {"max_length", max_length, 1, MOST_MAX_LENGTH, "bytes"};
+    int err = uvh_option_check(&length, 1, message, size);
+    uint64_t number;
+    if (err == 0) /* a system without random numbers is better known now */
+        err = uvh_random_number(&number);
+    if (err != 0)
+        return err;
+    struct uvhttp_request_ids *made = uvh_owned_new(config->allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->trusted = config->trusted;
+    made->max_length = max_length;
+    memcpy(made->header, header, name.length + 1);
+    *ids = made;
+    return 0;
+}
+
+void uvhttp_request_ids_free(uvhttp_request_ids_t *ids)
+{
+    uvh_owned_free((struct uvh_owned *)ids);
+}
+
+int uvhttp_request_ids_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *ids)
+{
+    if (ids == NULL)
+        return UVHTTP_EINVAL;
+    if (uvhttp_request_id(request) != NULL)
+        return UVHTTP_DECLINED;
+    int err = give(request, response, ids);
+    return err != 0 ? err : UVHTTP_DECLINED;
+}
+
+const char *uvhttp_request_id(const uvhttp_request_t *request)
+{
+    const struct given_id *given = uvhttp_request_attached(request, &id_key);
+    return given == NULL ? NULL : given->text;
+}

@@ -1,0 +1,117 @@
+/* Security headers over the public API: uvhttp/security_headers.h. The values are chosen once; behind the handler, what it has not set is added. */
+#include <uvhttp/security_headers.h>
+
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+#include "base/compiler.h"
+#include "codec/fields/field.h"
+#include "options/option_text.h"
+#include "options/owned.h"
+
+/* A field, where its value stands in the configuration, and what it is when nothing stands there (NULL: not sent). */
+struct field {
+    const char *name;
+    const char *key; /* its name in the configuration */
+    size_t offset;
+    const char *standard;
+};
+
+#define FIELD(name, member, standard)                                               \
+    {                                                                               \
+        name, #member, offsetof(uvhttp_security_headers_config_t, member), standard \
+    }
+static const struct field fields[] = {
+    FIELD("Content-Security-Policy", content_security_policy,
+          "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; "
+          "object-src 'none'"),
+    FIELD("X-Content-Type-Options", content_type_options, "nosniff"),
+    FIELD("X-Frame-Options", frame_options, "SAMEORIGIN"),
+    FIELD("Referrer-Policy", referrer_policy, "strict-origin-when-cross-origin"),
+    FIELD("Permissions-Policy", permissions_policy, "camera=(), geolocation=(), microphone=()"),
+    FIELD("Cross-Origin-Opener-Policy", cross_origin_opener_policy, "same-origin"),
+    FIELD("Cross-Origin-Resource-Policy", cross_origin_resource_policy, "same-origin"),
+    FIELD("Cross-Origin-Embedder-Policy", cross_origin_embedder_policy, NULL),
+    /* The last one: not over plain HTTP. */
+    FIELD("Strict-Transport-Security", strict_transport_security, "max-age=31536000"),
+};
+#undef FIELD
+
+enum { TRANSPORT_SECURITY = UVH_COUNT_OF(fields) - 1 };
+
+struct uvhttp_security_headers {
+    struct uvh_owned owned;
+    bool https;
+    const char *values[UVH_COUNT_OF(fields)]; /* NULL: not sent */
+};
+
+static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const struct uvhttp_security_headers *headers = arg;
+    bool https = headers->https || strcmp(uvhttp_request_scheme(request), "https") == 0;
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < UVH_COUNT_OF(fields); i++) {
+        if (i == TRANSPORT_SECURITY && !https)
+            continue;
+        if (headers->values[i] != NULL && uvhttp_response_header_slice(response, fields[i].name).base == NULL)
+            err = uvhttp_response_add_header(response, fields[i].name, headers->values[i]);
+    }
+    return err;
+}
+
+/* The value of one field, copied when it is the user's. */
+static int choose(struct uvhttp_security_headers *headers, size_t index,
+                  const uvhttp_security_headers_config_t *config, struct uvh_option_message message)
+{
+    const struct field *field = &fields[index];
+    const char *given;
+    memcpy(&given, (const char *)config + field->offset, sizeof(given));
+    headers->values[index] = field->standard;
+    if (given == NULL)
+        return 0;
+    uvhttp_slice_t text = {given, strlen(given)};
+    if (!uvh_field_value_valid(text))
+        return uvh_option_text_refuse(message, field->key, given, "control characters are not allowed");
+    headers->values[index] = text.length == 0 ? NULL : uvh_owned_string(&headers->owned, given, text.length);
+    return text.length > 0 && headers->values[index] == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
+                                const uvhttp_security_headers_config_t *config, char *message, size_t size)
+{
+    static const uvhttp_security_headers_config_t defaults = {0};
+    if (headers == NULL)
+        return UVHTTP_EINVAL;
+    *headers = NULL;
+    if (config == NULL)
+        config = &defaults;
+    struct uvhttp_security_headers *made = uvh_owned_new(config->allocator, sizeof(*made));
+    int err = made == NULL ? UVHTTP_ENOMEM : 0;
+    if (made != NULL)
+        made->https = config->https;
+    for (size_t i = 0; err == 0 && i < UVH_COUNT_OF(fields); i++)
+        err = choose(made, i, config, (struct uvh_option_message){message, size});
+    if (err != 0) {
+        uvhttp_security_headers_free(made);
+        return err;
+    }
+    *headers = made;
+    return 0;
+}
+
+void uvhttp_security_headers_free(uvhttp_security_headers_t *headers)
+{
+    uvh_owned_free((struct uvh_owned *)headers);
+}
+
+int uvhttp_security_headers_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                           void *headers)
+{
+    (void)request;
+    if (headers == NULL)
+        return UVHTTP_EINVAL;
+    int err = uvhttp_response_on_send(response, add_missing, headers);
+    return err != 0 ? err : UVHTTP_DECLINED;
+}

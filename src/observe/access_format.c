@@ -1,0 +1,408 @@
+/* A pattern is compiled to a list of pieces once; a line is written piece by piece, with room kept for all that must still follow. */
+#include "observe/access_format.h"
+
+#include <string.h>
+
+#include <uvhttp/error.h>
+
+#include "codec/fields/http_date.h"
+#include "codec/text/number.h"
+#include "codec/text/utf8_sequence.h"
+
+enum { NUMBER_SIZE = 40 }; /* more than any number or time takes */
+
+enum name {
+    TEXT = 0,
+    CLIENT,
+    USER,
+    METHOD,
+    TARGET,
+    PROTOCOL,
+    REQUEST,
+    HOST,
+    REFERER,
+    USER_AGENT,
+    REQUEST_ID,
+    LAST_STRING = REQUEST_ID,
+    STATUS,
+    BYTES,
+    DURATION_MS,
+    DURATION_US,
+    ABORTED,
+    TIME,
+    TIME_ISO,
+    UNIX_MS,
+    NAME_COUNT
+};
+
+static const char *const names[NAME_COUNT] = {
+    [TEXT] = "",
+    [CLIENT] = "client",
+    [USER] = "user",
+    [METHOD] = "method",
+    [TARGET] = "target",
+    [PROTOCOL] = "protocol",
+    [REQUEST] = "request",
+    [HOST] = "host",
+    [REFERER] = "referer",
+    [USER_AGENT] = "user_agent",
+    [REQUEST_ID] = "request_id",
+    [STATUS] = "status",
+    [BYTES] = "bytes",
+    [DURATION_MS] = "duration_ms",
+    [DURATION_US] = "duration_us",
+    [ABORTED] = "aborted",
+    [TIME] = "time",
+    [TIME_ISO] = "time_iso",
+    [UNIX_MS] = "unix_ms",
+};
+
+const char uvh_access_format_common[] = "{client} - {user} [{time}] \"{request}\" {status} {bytes}";
+const char uvh_access_format_combined[] =
+    "{client} - {user} [{time}] \"{request}\" {status} {bytes} \"{referer}\" \"{user_agent}\"";
+const char uvh_access_format_json[] =
+    "{{\"time\":\"{time_iso}\",\"client\":{client},\"user\":{user},\"method\":{method},\"target\":{target},"
+    "\"protocol\":{protocol},\"host\":{host},\"status\":{status},\"bytes\":{bytes},"
+    "\"duration_ms\":{duration_ms},\"referer\":{referer},\"user_agent\":{user_agent},"
+    "\"request_id\":{request_id},\"aborted\":{aborted}}";
+
+/* ---- the pattern ---- */
+
+static bool add_piece(struct uvh_access_format *format, enum name name, size_t length)
+{
+    if (format->piece_count == UVH_ACCESS_PIECES)
+        return false;
+    format->pieces[format->piece_count++] =
+        (struct uvh_access_piece){(unsigned char)name, (uint16_t)format->text_length, (uint16_t)length};
+    return true;
+}
+
+/* One byte of text, to the piece of text before it if there is one. */
+static bool add_text(struct uvh_access_format *format, char byte)
+{
+    bool first = format->piece_count == 0 || format->pieces[format->piece_count - 1].name != TEXT;
+    if (format->text_length == UVH_ACCESS_TEXT_SIZE || (first && !add_piece(format, TEXT, 0)))
+        return false;
+    format->text[format->text_length++] = byte;
+    format->pieces[format->piece_count - 1].length++;
+    return true;
+}
+
+/* `text` is what follows an open brace. Returns what follows the closing one; NULL when there is none or the name is unknown. */
+static const char *add_value(struct uvh_access_format *format, const char *text)
+{
+    const char *end = strchr(text, '}');
+    if (end == NULL)
+        return NULL;
+    size_t length = (size_t)(end - text);
+    for (unsigned name = TEXT + 1; name < NAME_COUNT; name++) {
+        if (strlen(names[name]) != length || memcmp(names[name], text, length) != 0)
+            continue;
+        format->needs_zone |= name == TIME;
+        format->needs_request_id |= name == REQUEST_ID;
+        return add_piece(format, (enum name)name, 0) ? end + 1 : NULL;
+    }
+    return NULL;
+}
+
+int uvh_access_format_compile(struct uvh_access_format *format, const char *pattern, bool json)
+{
+    format->json = json;
+    format->needs_zone = false;
+    format->needs_request_id = false;
+    format->piece_count = 0;
+    format->text_length = 0;
+    while (*pattern != '\0') {
+        /* A line end of the pattern would make two lines of one. */
+        if ((unsigned char)*pattern < ' ' && *pattern != '\t')
+            return UVHTTP_EINVAL;
+        if (*pattern == '{' && pattern[1] != '{') {
+            pattern = add_value(format, pattern + 1);
+            if (pattern == NULL)
+                return UVHTTP_EINVAL;
+            continue;
+        }
+        if (!add_text(format, *pattern))
+            return UVHTTP_EINVAL;
+        pattern += *pattern == '{' ? 2 : 1;
+    }
+    format->value_room = UVH_ACCESS_LINE_SIZE - 1 - format->text_length - format->piece_count * NUMBER_SIZE;
+    return 0;
+}
+
+/* ---- values of the client ---- */
+
+/* Where a value goes and the end of its room. */
+struct room {
+    char *at;
+    char *end;
+};
+
+static bool put(struct room *room, const char *bytes, size_t length)
+{
+    if ((size_t)(room->end - room->at) < length)
+        return false;
+    memcpy(room->at, bytes, length);
+    room->at += length;
+    return true;
+}
+
+/* Writes `mark` and the byte in two hexadecimal digits. */
+static bool put_hex(struct room *room, const char *mark, unsigned char byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    char escaped[8];
+    size_t length = strlen(mark);
+    memcpy(escaped, mark, length);
+    escaped[length] = digits[byte >> 4];
+    escaped[length + 1] = digits[byte & 15];
+    return put(room, escaped, length + 2);
+}
+
+/* Copies bytes from `at` on that stand for themselves in every format, as far as there is room: from `first` on, which is the space or what
+ * follows it. Returns how many there were. */
+static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char first)
+{
+    size_t end = at;
+    while (end < value.length && value.base[end] >= first && value.base[end] < 0x7f &&
+           value.base[end] != '"' && value.base[end] != '\\')
+        end++;
+    size_t count = end - at;
+    size_t left = (size_t)(room->end - room->at);
+    put(room, value.base + at, count < left ? count : left);
+    return count;
+}
+
+/* For lines of text: what is not printable ASCII becomes \xNN, quote and backslash get a backslash, as Apache has it. */
+static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
+{
+    size_t i = put_plain(room, value, 0, first);
+    while (i < value.length) {
+        unsigned char byte = (unsigned char)value.base[i];
+        bool fits = byte == '"'    ? put(room, "\\\"", 2)
+                    : byte == '\\' ? put(room, "\\\\", 2)
+                                   : put_hex(room, "\\x", byte);
+        if (!fits)
+            return; /* nor may anything follow */
+        i++;
+        i += put_plain(room, value, i, first);
+    }
+}
+
+/* One character for a JSON string, or what stands for one byte that is none. False when it does not fit. */
+static bool put_json_character(struct room *room, const unsigned char *text, size_t size)
+{
+    /* DEL and the control characters U+0080 to U+009F steer terminals, too. */
+    bool second_controls = size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+    if (size == 0)
+        return put(room, "\\ufffd", 6);
+    if (*text == '"')
+        return put(room, "\\\"", 2);
+    if (*text == '\\')
+        return put(room, "\\\\", 2);
+    if (*text < ' ' || *text == 0x7f || second_controls)
+        return put_hex(room, "\\u00", second_controls ? text[1] : *text);
+    return put(room, (const char *)text, size);
+}
+
+/* RFC 8259 section 7. */
+static void put_json(struct room *room, uvhttp_slice_t value)
+{
+    size_t i = put_plain(room, value, 0, ' ');
+    while (i < value.length) {
+        const unsigned char *text = (const unsigned char *)value.base + i;
+        size_t size = uvh_utf8_sequence_length(value.base + i, value.length - i);
+        if (!put_json_character(room, text, size))
+            return;
+        i += size == 0 ? 1 : size;
+        i += put_plain(room, value, i, ' ');
+    }
+}
+
+static uvhttp_slice_t protocol_of(const uvhttp_access_facts_t *facts)
+{
+    if (facts->method.length == 0)
+        return (uvhttp_slice_t){NULL, 0};
+    return (uvhttp_slice_t){facts->http_minor == 0 ? "HTTP/1.0" : "HTTP/1.1", 8};
+}
+
+static uvhttp_slice_t value_of(const uvhttp_access_facts_t *facts, enum name name)
+{
+    switch (name) {
+    case CLIENT:
+        return facts->client;
+    case USER:
+        return facts->user;
+    case METHOD:
+        return facts->method;
+    case TARGET:
+        return facts->target;
+    case PROTOCOL:
+        return protocol_of(facts);
+    case HOST:
+        return facts->host;
+    case REFERER:
+        return facts->referer;
+    case USER_AGENT:
+        return facts->user_agent;
+    default:
+        return facts->request_id;
+    }
+}
+
+static void put_value(struct room *room, uvhttp_slice_t value, bool json)
+{
+    if (json)
+        put_json(room, value);
+    else
+        put_escaped(room, value, ' ');
+}
+
+/* Method, target and protocol; the protocol stands there however long the target is. */
+static void put_request(struct room *room, const uvhttp_access_facts_t *facts, bool json)
+{
+    enum { BEHIND = 9 }; /* " HTTP/1.1" */
+    uvhttp_slice_t protocol = protocol_of(facts);
+    room->end -= BEHIND;
+    put_value(room, facts->method, json);
+    put(room, " ", 1);
+    put_value(room, facts->target, json);
+    room->end += BEHIND;
+    put(room, " ", 1);
+    put(room, protocol.base, protocol.length);
+}
+
+/* Returns the length of what was written, `most` at most. */
+static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *facts, enum name name,
+                           bool json)
+{
+    uvhttp_slice_t value = name == REQUEST ? facts->method : value_of(facts, name);
+    struct room room = {out, out + most - 1}; /* one byte for the closing quote */
+    if (value.length == 0) {
+        put(&room, json ? "null" : "-", json ? 4 : 1);
+        return (size_t)(room.at - out);
+    }
+    if (json)
+        put(&room, "\"", 1);
+    if (name == REQUEST)
+        put_request(&room, facts, json);
+    else if (name == USER && !json) /* it stands between spaces, not in quotes */
+        put_escaped(&room, value, '!');
+    else
+        put_value(&room, value, json);
+    if (json)
+        *room.at++ = '"';
+    return (size_t)(room.at - out);
+}
+
+/* ---- numbers and times ---- */
+
+static char *put_digits(char *out, unsigned value, unsigned count)
+{
+    for (unsigned i = count; i > 0; i--, value /= 10)
+        out[i - 1] = (char)('0' + value % 10);
+    return out + count;
+}
+
+static char *put_bytes(char *out, const char *bytes, size_t length, char behind)
+{
+    memcpy(out, bytes, length);
+    out[length] = behind;
+    return out + length + 1;
+}
+
+/* "22/Nov/2026:03:04:05 +0100" */
+static size_t write_time(char *out, int64_t unix_ms, int zone_minutes)
+{
+    char date[UVH_HTTP_DATE_SIZE]; /* "Sun, 22 Nov 2026 03:04:05 GMT" */
+    unsigned minutes = (unsigned)(zone_minutes < 0 ? -zone_minutes : zone_minutes);
+    uvh_http_date_format(unix_ms / 1000 + (int64_t)zone_minutes * 60, date);
+    char *at = put_bytes(out, date + 5, 2, '/');
+    at = put_bytes(at, date + 8, 3, '/');
+    at = put_bytes(at, date + 12, 4, ':');
+    at = put_bytes(at, date + 17, 8, ' ');
+    *at++ = zone_minutes < 0 ? '-' : '+';
+    at = put_digits(at, minutes / 60, 2);
+    at = put_digits(at, minutes % 60, 2);
+    return (size_t)(at - out);
+}
+
+/* "2026-11-22T02:04:05.678Z" */
+static size_t write_time_iso(char *out, int64_t unix_ms)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char date[UVH_HTTP_DATE_SIZE];
+    uvh_http_date_format(unix_ms / 1000, date);
+    unsigned month = 1;
+    while (month < 12 && memcmp(months + 3 * (month - 1), date + 8, 3) != 0)
+        month++;
+    char *at = put_bytes(out, date + 12, 4, '-');
+    at = put_digits(at, month, 2);
+    *at++ = '-';
+    at = put_bytes(at, date + 5, 2, 'T');
+    at = put_bytes(at, date + 17, 8, '.');
+    at = put_digits(at, (unsigned)(unix_ms % 1000), 3);
+    *at++ = 'Z';
+    return (size_t)(at - out);
+}
+
+static size_t write_flag(char *out, bool flag, bool json)
+{
+    const char *text = json ? (flag ? "true" : "false") : (flag ? "1" : "0");
+    memcpy(out, text, strlen(text));
+    return strlen(text);
+}
+
+static size_t write_number(char *out, const uvhttp_outcome_t *outcome, enum name name, int zone_minutes,
+                           bool json)
+{
+    int64_t unix_ms = outcome->unix_ms < 0 ? 0 : outcome->unix_ms;
+    switch (name) {
+    case STATUS:
+        return uvh_number_write(out, outcome->status < 0 ? 0 : (uint64_t)outcome->status);
+    case BYTES:
+        return uvh_number_write(out, outcome->bytes_sent);
+    case DURATION_MS: {
+        size_t length = uvh_number_write(out, outcome->duration_us / 1000);
+        out[length] = '.';
+        put_digits(out + length + 1, (unsigned)(outcome->duration_us % 1000), 3);
+        return length + 4;
+    }
+    case DURATION_US:
+        return uvh_number_write(out, outcome->duration_us);
+    case ABORTED:
+        return write_flag(out, outcome->aborted, json);
+    case TIME:
+        return write_time(out, unix_ms, zone_minutes);
+    case TIME_ISO:
+        return write_time_iso(out, unix_ms);
+    default:
+        return uvh_number_write(out, (uint64_t)unix_ms);
+    }
+}
+
+size_t uvh_access_format_line(const struct uvh_access_format *format, const uvhttp_access_facts_t *facts,
+                              int zone_minutes, char out[UVH_ACCESS_LINE_SIZE])
+{
+    char *at = out;
+    size_t room = format->value_room;
+    for (size_t i = 0; i < format->piece_count; i++) {
+        const struct uvh_access_piece *piece = &format->pieces[i];
+        enum name name = (enum name)piece->name;
+        if (name == TEXT) {
+            memcpy(at, format->text + piece->offset, piece->length);
+            at += piece->length;
+        } else if (name > LAST_STRING) {
+            at += write_number(at, &facts->outcome, name, zone_minutes, format->json);
+        } else {
+            /* NUMBER_SIZE was set aside for each piece, so the last one has that much even when the room is used up. */
+            size_t share = UVH_ACCESS_VALUE_SIZE - NUMBER_SIZE;
+            size_t most = (room < share ? room : share) + NUMBER_SIZE;
+            size_t length = write_string(at, most, facts, name, format->json);
+            room -= length < room ? length : room;
+            at += length;
+        }
+    }
+    *at++ = '\n';
+    return (size_t)(at - out);
+}

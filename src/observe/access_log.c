@@ -1,0 +1,165 @@
+/* The access log over the public API: facts of an exchange become a line (access_format.c), which goes to the file on a thread of its own
+ * (platform/line_writer.c). */
+#include <uvhttp/access_log.h>
+#include <uvhttp/auth.h>
+#include <uvhttp/error.h>
+#include <uvhttp/request_id.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "observe/access_format.h"
+#include "platform/clock.h"
+#include "platform/line_writer.h"
+
+enum {
+    DEFAULT_BUFFER_SIZE = 262144,
+    LEAST_BUFFER_SIZE = 65536, /* several lines of any length */
+    MOST_BUFFER_SIZE = 1 << 30,
+    DEFAULT_FLUSH_MS = 1000,
+    ZONE_SECONDS = 900, /* clocks are set forward and back at full quarters of an hour of UTC */
+};
+
+struct uvhttp_access_log {
+    const uvhttp_allocator_t *allocator;
+    struct uvh_line_writer *writer;
+    _Atomic uint64_t
+        zone; /* the quarter of an hour since 1970, and in the low 16 bits the offset in it + 32768; see zone_minutes */
+    struct uvh_access_format format;
+};
+
+/* Local time minus UTC, from libc once in a quarter of an hour: its time zone lies behind a lock. */
+static int zone_minutes(struct uvhttp_access_log *log, int64_t unix_ms)
+{
+    enum { BIAS = 32768 };
+    int64_t seconds = unix_ms < 0 ? 0 : unix_ms / 1000;
+    uint64_t quarter = (uint64_t)seconds / ZONE_SECONDS + 1; /* never 0, which is what `zone` begins with */
+    uint64_t known = atomic_load_explicit(&log->zone, memory_order_relaxed);
+    if (known >> 16 != quarter) {
+        known = quarter << 16 | (uint64_t)(uvh_clock_zone_minutes(seconds) + BIAS);
+        atomic_store_explicit(&log->zone, known, memory_order_relaxed);
+    }
+    return (int)(known & 0xffff) - BIAS;
+}
+
+static size_t write_notice(uint64_t count, char out[UVH_LINE_WRITER_NOTICE_SIZE], void *arg)
+{
+    const struct uvh_access_format *format = arg;
+    int length =
+        format->json
+            ? snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "{\"dropped\":%llu}\n", (unsigned long long)count)
+            : snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "%llu lines dropped\n", (unsigned long long)count);
+    return (size_t)length;
+}
+
+static int compile(struct uvh_access_format *format, const uvhttp_access_log_config_t *config)
+{
+    if (config->pattern != NULL)
+        return uvh_access_format_compile(format, config->pattern, false);
+    switch (config->format) {
+    case UVHTTP_ACCESS_COMMON:
+        return uvh_access_format_compile(format, uvh_access_format_common, false);
+    case UVHTTP_ACCESS_COMBINED:
+        return uvh_access_format_compile(format, uvh_access_format_combined, false);
+    case UVHTTP_ACCESS_JSON:
+        return uvh_access_format_compile(format, uvh_access_format_json, true);
+    }
+    return UVHTTP_EINVAL;
+}
+
+int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_config_t *config)
+{
+    if (log == NULL)
+        return UVHTTP_EINVAL;
+    *log = NULL;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
+    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    size_t size = config->buffer_size != 0 ? config->buffer_size : DEFAULT_BUFFER_SIZE;
+    if (config->path == NULL || config->path[0] == '\0' || size < LEAST_BUFFER_SIZE ||
+        size > MOST_BUFFER_SIZE)
+        return UVHTTP_EINVAL;
+    struct uvhttp_access_log *opened = uvh_alloc_zero(allocator, sizeof(*opened));
+    if (opened == NULL)
+        return UVHTTP_ENOMEM;
+    opened->allocator = allocator;
+    int err = compile(&opened->format, config);
+    if (err == 0)
+        err = uvh_line_writer_open(
+            &opened->writer, &(struct uvh_line_writer_config){
+                                 .path = config->path,
+                                 .buffer_size = size,
+                                 .flush_ms = config->flush_ms != 0 ? config->flush_ms : DEFAULT_FLUSH_MS,
+                                 .notice = write_notice,
+                                 .notice_arg = &opened->format,
+                                 .log = config->log,
+                                 .log_arg = config->log_arg,
+                                 .allocator = allocator});
+    if (err != 0) {
+        uvh_free(allocator, opened);
+        return err;
+    }
+    *log = opened;
+    return 0;
+}
+
+void uvhttp_access_log_write(uvhttp_access_log_t *log, const uvhttp_access_facts_t *facts)
+{
+    char line[UVH_ACCESS_LINE_SIZE];
+    if (log == NULL || facts == NULL)
+        return;
+    int zone = log->format.needs_zone ? zone_minutes(log, facts->outcome.unix_ms) : 0;
+    uvh_line_writer_put(log->writer, line, uvh_access_format_line(&log->format, facts, zone, line));
+}
+
+static uvhttp_slice_t slice_of(const char *text)
+{
+    return text == NULL ? (uvhttp_slice_t){NULL, 0} : (uvhttp_slice_t){text, strlen(text)};
+}
+
+void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *response,
+                                const uvhttp_outcome_t *outcome, void *log)
+{
+    (void)response;
+    struct uvhttp_access_log *to = log;
+    if (to == NULL || outcome == NULL)
+        return;
+    /* Without one of the server's own, what the client has sent: the one field that has to be searched for. */
+    const char *id = to->format.needs_request_id ? uvhttp_request_id(request) : NULL;
+    if (id == NULL && to->format.needs_request_id)
+        id = uvhttp_request_header(request, "x-request-id");
+    uvhttp_access_facts_t facts = {
+        .client = slice_of(uvhttp_request_client_address(request)),
+        .user = slice_of(uvhttp_auth_user(request)),
+        .method = slice_of(uvhttp_request_method_name(request)),
+        .target = uvhttp_request_target(request),
+        .host = uvhttp_request_field(request, UVHTTP_FIELD_HOST),
+        .referer = uvhttp_request_field(request, UVHTTP_FIELD_REFERER),
+        .user_agent = uvhttp_request_field(request, UVHTTP_FIELD_USER_AGENT),
+        .request_id = slice_of(id),
+        .http_minor = uvhttp_request_http_minor(request),
+        .outcome = *outcome,
+    };
+    uvhttp_access_log_write(to, &facts);
+}
+
+void uvhttp_access_log_reopen(uvhttp_access_log_t *log)
+{
+    if (log != NULL)
+        uvh_line_writer_reopen(log->writer);
+}
+
+uint64_t uvhttp_access_log_dropped(uvhttp_access_log_t *log)
+{
+    return log == NULL ? 0 : uvh_line_writer_counts(log->writer).dropped;
+}
+
+void uvhttp_access_log_close(uvhttp_access_log_t *log)
+{
+    if (log == NULL)
+        return;
+    uvh_line_writer_close(log->writer);
+    uvh_free(log->allocator, log);
+}

@@ -1,0 +1,317 @@
+/* See accept.h. */
+#include "websocket/accept.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/error.h>
+#include <uvhttp/stream.h>
+
+#include "codec/fields/field.h"
+#include "codec/text/shown.h"
+#include "codec/websocket/handshake.h"
+
+#define VERSION "13"
+
+enum { SHOWN_SIZE = 52 }; /* bytes of what a client has sent */
+
+/* What stands in the fields. They are gone through once, since lists may have several lines and the others must not. */
+struct offer {
+    uvhttp_slice_t key, version, origin;           /* the first line */
+    size_t key_count, version_count, origin_count; /* lines */
+    int protocol;                                  /* an index, or as uvh_ws_protocol_choose has it */
+    bool protocols_malformed;
+    bool extensions_malformed;
+};
+
+/* ---- refusing ---- */
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static int
+refuse(struct uvh_ws_refusal *refusal, int status, const char *format, ...)
+{
+    va_list args;
+    refusal->status = status;
+    va_start(args, format);
+    vsnprintf(refusal->detail, sizeof(refusal->detail), format, args);
+    va_end(args);
+    return UVHTTP_EINVAL;
+}
+
+static const char *shown(uvhttp_slice_t value, char text[SHOWN_SIZE])
+{
+    return uvh_shown(value, text, SHOWN_SIZE);
+}
+
+/* ---- reading ---- */
+
+static void note(uvhttp_slice_t *first, size_t *count, uvhttp_slice_t value)
+{
+    if ((*count)++ == 0)
+        *first = value;
+}
+
+static void read_protocols(struct offer *offer, uvhttp_slice_t value, const struct uvh_ws_accept_rules *rules)
+{
+    int found = uvh_ws_protocol_choose(value, rules->protocols, offer->protocol);
+    if (found < -1)
+        offer->protocols_malformed = true;
+    else
+        offer->protocol = found;
+}
+
+static void read_extensions(struct offer *offer, uvhttp_slice_t value,
+                            const struct uvh_ws_accept_rules *rules, struct uvh_ws_accepted *accepted)
+{
+    bool malformed;
+    const struct uvh_ws_deflate_wishes *wishes = accepted->compressed ? NULL : rules->deflate;
+    if (uvh_ws_extension_agree(value, wishes, &accepted->terms, &malformed))
+        accepted->compressed = true;
+    offer->extensions_malformed = offer->extensions_malformed || malformed;
+}
+
+static void read_offer(uvhttp_request_t *request, const struct uvh_ws_accept_rules *rules,
+                       struct uvh_ws_accepted *accepted, struct offer *offer)
+{
+    size_t count = uvhttp_request_header_count(request);
+    *offer = (struct offer){.protocol = -1};
+    for (size_t i = 0; i < count; i++) {
+        uvhttp_slice_t name, value;
+        uvhttp_request_header_at(request, i, &name, &value);
+        uvhttp_field_id_t id = uvh_field_lookup(name);
+        if (id == UVHTTP_FIELD_SEC_WEBSOCKET_KEY)
+            note(&offer->key, &offer->key_count, value);
+        else if (id == UVHTTP_FIELD_SEC_WEBSOCKET_VERSION)
+            note(&offer->version, &offer->version_count, value);
+        else if (id == UVHTTP_FIELD_ORIGIN)
+            note(&offer->origin, &offer->origin_count, value);
+        else if (id == UVHTTP_FIELD_SEC_WEBSOCKET_PROTOCOL)
+            read_protocols(offer, value, rules);
+        else if (id == UVHTTP_FIELD_SEC_WEBSOCKET_EXTENSIONS)
+            read_extensions(offer, value, rules, accepted);
+    }
+}
+
+/* ---- judging: one function per rule ---- */
+
+/* Section 4.2.1 items 1, 3 and 4. The server has looked at Host already. */
+static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refusal)
+{
+    char text[SHOWN_SIZE];
+    const char *method = uvhttp_request_method_name(request);
+    bool offered = uvhttp_request_offers_upgrade(request, "websocket");
+    /* A HEAD that offers nothing is told what a GET like it would be. */
+    bool asks = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
+    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !asks)
+        return refuse(refusal, 405, "The method is %s; a WebSocket is opened with GET.\n",
+                      shown((uvhttp_slice_t){method, strlen(method)}, text));
+    if (offered)
+        return 0;
+    if (uvhttp_request_http_minor(request) < 1)
+        return refuse(refusal, 426, "The request is of HTTP/1.0; a WebSocket is opened by HTTP/1.1.\n");
+    return refuse(refusal, 426,
+                  "This is a WebSocket: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
+}
+
+/* Item 6. In front of the key, since clients of other versions may have other keys, or none. */
+static int check_version(const struct offer *offer, struct uvh_ws_refusal *refusal)
+{
+    char text[SHOWN_SIZE];
+    if (offer->version_count == 0)
+        return refuse(refusal, 426, "Sec-WebSocket-Version is missing; this server speaks " VERSION ".\n");
+    if (offer->version_count > 1)
+        return refuse(refusal, 426,
+                      "Sec-WebSocket-Version is there more than once; this server speaks " VERSION ".\n");
+    if (offer->version.length == strlen(VERSION) &&
+        memcmp(offer->version.base, VERSION, strlen(VERSION)) == 0)
+        return 0;
+    return refuse(refusal, 426, "Sec-WebSocket-Version is \"%s\"; this server speaks " VERSION ".\n",
+                  shown(offer->version, text));
+}
+
+/* Item 5. */
+static int check_key(const struct offer *offer, struct uvh_ws_refusal *refusal)
+{
+    char text[SHOWN_SIZE];
+    if (offer->key_count != 1)
+        return refuse(refusal, 400, "Sec-WebSocket-Key is %s; it has to be there once.\n",
+                      offer->key_count == 0 ? "missing" : "there more than once");
+    if (uvh_ws_key_valid(offer->key))
+        return 0;
+    return refuse(refusal, 400, "Sec-WebSocket-Key is \"%s\"; it has to be 16 bytes in base64.\n",
+                  shown(offer->key, text));
+}
+
+/* Item 7 and section 10.2. Only browsers say an origin, and they are whom it protects: anybody else can say what he likes. */
+static int check_origin(const struct offer *offer, const struct uvh_ws_accept_rules *rules,
+                        struct uvh_ws_refusal *refusal)
+{
+    char text[SHOWN_SIZE];
+    if (rules->origins == NULL || offer->origin_count == 0)
+        return 0;
+    if (offer->origin_count > 1)
+        return refuse(refusal, 403, "Origin is there more than once; one page opens a WebSocket.\n");
+    if (!uvh_ws_origin_valid(offer->origin))
+        return refuse(refusal, 403, "Origin is \"%s\"; it has to be scheme://host[:port] or null.\n",
+                      shown(offer->origin, text));
+    for (size_t i = 0; rules->origins[i] != NULL; i++) {
+        if (uvh_ws_origin_equal((uvhttp_slice_t){rules->origins[i], strlen(rules->origins[i])},
+                                offer->origin))
+            return 0;
+    }
+    return refuse(refusal, 403,
+                  "Origin is \"%s\"; pages from there may not open this WebSocket. The server can list it.\n",
+                  shown(offer->origin, text));
+}
+
+/* Ours, as far as there is room. */
+static void list_protocols(const char *const *protocols, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; protocols[i] != NULL; i++) {
+        size_t needed = strlen(protocols[i]) + 2;
+        if (needed > size - length - sizeof(", ..."))
+            break;
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i > 0 ? ", " : "", protocols[i]);
+        if (protocols[i + 1] == NULL)
+            return;
+    }
+    snprintf(text + length, size - length, "%s...", length > 0 ? ", " : "");
+}
+
+/* Item 8. */
+static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_rules *rules,
+                          struct uvh_ws_accepted *accepted, struct uvh_ws_refusal *refusal)
+{
+    char text[UVH_WS_REFUSAL_SIZE / 2];
+    if (offer->protocols_malformed)
+        return refuse(refusal, 400, "Sec-WebSocket-Protocol is malformed; it has to be a list of tokens.\n");
+    if (offer->protocol >= 0) {
+        accepted->protocol = rules->protocols[offer->protocol];
+        return 0;
+    }
+    if (!rules->protocol_required || rules->protocols == NULL)
+        return 0;
+    list_protocols(rules->protocols, text, sizeof(text));
+    return refuse(refusal, 400, "Sec-WebSocket-Protocol has none of what this WebSocket speaks: %s.\n", text);
+}
+
+/* Item 9. What is well-formed and unknown is passed over. */
+static int check_extensions(const struct offer *offer, struct uvh_ws_refusal *refusal)
+{
+    if (!offer->extensions_malformed)
+        return 0;
+    return refuse(refusal, 400,
+                  "Sec-WebSocket-Extensions is malformed; it has to be a list like \"permessage-deflate; "
+                  "client_max_window_bits\".\n");
+}
+
+int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_rules *rules,
+                        struct uvh_ws_accepted *accepted, struct uvh_ws_refusal *refusal)
+{
+    struct offer offer;
+    *accepted = (struct uvh_ws_accepted){.protocol = ""};
+    int err = check_upgrade(request, refusal);
+    if (err != 0)
+        return err;
+    read_offer(request, rules, accepted, &offer);
+    err = check_version(&offer, refusal);
+    if (err == 0)
+        err = check_key(&offer, refusal);
+    if (err == 0)
+        err = check_origin(&offer, rules, refusal);
+    if (err == 0)
+        err = check_protocol(&offer, rules, accepted, refusal);
+    return err == 0 ? check_extensions(&offer, refusal) : err;
+}
+
+/* ---- answering ---- */
+
+static int set_or_remove(int err, uvhttp_response_t *response, const char *name, const char *value)
+{
+    if (err != 0)
+        return err;
+    if (value[0] != '\0')
+        return uvhttp_response_set_header(response, name, value);
+    uvhttp_response_remove_header(response, name);
+    return 0;
+}
+
+int uvh_ws_accept_fields(uvhttp_response_t *response, const struct uvh_ws_accepted *accepted)
+{
+    char extensions[UVH_WS_EXTENSION_MAX] = "";
+    char accept[UVH_WS_ACCEPT_SIZE + 1] = "";
+    uvhttp_slice_t key =
+        uvhttp_request_field(uvhttp_response_request(response), UVHTTP_FIELD_SEC_WEBSOCKET_KEY);
+    if (key.length != UVH_WS_KEY_SIZE)
+        return UVHTTP_EINVAL;
+    uvh_ws_accept_make(key.base, accept);
+    if (accepted->compressed)
+        uvh_ws_extension_answer(&accepted->terms, extensions);
+    int err = uvhttp_response_set_header(response, "Sec-WebSocket-Accept", accept);
+    err = set_or_remove(err, response, "Sec-WebSocket-Protocol", accepted->protocol);
+    return set_or_remove(err, response, "Sec-WebSocket-Extensions", extensions);
+}
+
+void uvh_ws_accept_take_back(uvhttp_response_t *response)
+{
+    uvhttp_response_remove_header(response, "Sec-WebSocket-Accept");
+    uvhttp_response_remove_header(response, "Sec-WebSocket-Protocol");
+    uvhttp_response_remove_header(response, "Sec-WebSocket-Extensions");
+}
+
+int uvh_ws_accept_refuse(uvhttp_response_t *response, const struct uvh_ws_refusal *refusal)
+{
+    int err = 0;
+    if (refusal->status == 405)
+        err = uvhttp_response_set_header(response, "Allow", "GET");
+    if (refusal->status == 426) {
+        err = uvhttp_response_set_header(response, "Upgrade", "websocket");
+        if (err == 0) /* section 4.4 */
+            err = uvhttp_response_set_header(response, "Sec-WebSocket-Version", VERSION);
+    }
+    return err != 0 ? err : uvhttp_response_send_text(response, refusal->status, refusal->detail);
+}
+
+/* ---- rules ---- */
+
+/* A token that is not in the list before it: what a client offers is to be unique (section 4.1). */
+static bool is_new_token(const char *const *list, size_t at)
+{
+    if (!uvh_field_name_valid((uvhttp_slice_t){list[at], strlen(list[at])}))
+        return false;
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(list[i], list[at]) == 0)
+            return false;
+    }
+    return true;
+}
+
+int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules, struct uvh_option_message message)
+{
+    const char *const none[] = {NULL};
+    const char *const *protocols = rules->protocols != NULL ? rules->protocols : none;
+    const char *const *origins = rules->origins != NULL ? rules->origins : none;
+    if (rules->protocol_required && protocols[0] == NULL)
+        return uvh_option_text_refuse(message, "protocols", "", "protocol_required demands at least one");
+    for (size_t i = 0; protocols[i] != NULL; i++) {
+        if (!is_new_token(protocols, i))
+            return uvh_option_text_refuse(
+                message, "protocols", protocols[i],
+                "allowed are names of letters, digits and !#$%&'*+-.^_`|~, each a string of the list, once");
+    }
+    for (size_t i = 0; origins[i] != NULL; i++) {
+        /* A host may be called "*" as far as the syntax goes, but no browser says so. */
+        if (strchr(origins[i], '*') != NULL ||
+            !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
+            return uvh_option_text_refuse(
+                message, "origins", origins[i],
+                "allowed are scheme://host[:port] without '*' and without a slash at the end, and \"null\"; "
+                "for any origin leave the list NULL");
+    }
+    return 0;
+}

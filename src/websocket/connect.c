@@ -1,0 +1,281 @@
+/* Clients: a connection that we make, and the handshake on it until frames begin. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "codec/text/shown.h"
+#include "platform/random.h"
+#include "websocket/client_handshake.h"
+#include "websocket/websocket.h"
+
+enum {
+    HOST_SIZE = 256,
+    NONCE_SIZE = 16,
+    SHOWN_HOST = 52, /* of a reason, which is as short as that of a close frame */
+    SHOWN_URL = 100,
+    WORDS_SIZE = 256,
+};
+
+/* What a connection needs until its handshake is done. */
+struct uvh_ws_greeter {
+    struct uvh_ws_greeting greeting;
+    struct uvh_ws_deflate_wishes wishes;
+    size_t reserved;              /* of the budget, for the windows that are offered */
+    char server[SHOWN_HOST + 16]; /* HOST:PORT */
+    struct uvh_ws_reply reply;
+    size_t request_size;
+    char request[]; /* what is sent first */
+};
+
+void uvh_websocket_greeter_free(struct uvhttp_websocket *ws)
+{
+    struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    if (ws->greeter == NULL)
+        return;
+    uvh_ws_deflate_unreserve(&endpoint->deflate, ws->greeter->reserved);
+    uvh_free(endpoint->allocator, ws->greeter);
+    ws->greeter = NULL;
+}
+
+static void fail(struct uvhttp_websocket *ws, const char *reason)
+{
+    uvh_websocket_keep_reason(ws, reason, strlen(reason));
+    uvhttp_stream_close(ws->stream);
+}
+
+/* ---- the answer ---- */
+
+static void finish(struct uvhttp_websocket *ws, const struct uvh_ws_accepted *accepted)
+{
+    struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    struct uvh_ws_deflate *deflate = NULL;
+    if (accepted->compressed) {
+        deflate = uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, true, ws->greeter->reserved);
+        ws->greeter->reserved = 0;
+        if (deflate == NULL) {
+            fail(ws, "no memory for compression");
+            return;
+        }
+    }
+    uvh_websocket_greeter_free(ws);
+    (void)uvhttp_stream_set_timer(ws->stream, 0);
+    uvh_websocket_open(ws, accepted->protocol, deflate);
+}
+
+void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
+{
+    struct uvh_ws_accepted accepted;
+    size_t used = 0;
+    uvh_websocket_hold(ws);
+    switch (uvh_ws_reply_read(&ws->greeter->reply, &ws->greeter->greeting, data, size, &used, &accepted)) {
+    case UVHTTP_PARSE_MORE:
+        break;
+    case UVHTTP_PARSE_BAD:
+        fail(ws, ws->greeter->reply.reason);
+        break;
+    default:
+        finish(ws, &accepted);
+        if (used < size && ws->stream != NULL)
+            uvh_websocket_receive(ws, data + used, size - used);
+        break;
+    }
+    uvh_websocket_let_go(ws);
+}
+
+/* ---- the question ---- */
+
+static void tell_unreachable(struct uvhttp_websocket *ws, int status)
+{
+    char reason[UVH_WS_REPLY_REASON];
+    if (status == UVHTTP_ESTOPPED) {
+        uvh_websocket_set_reason(ws, 0, uvh_websocket_stopping);
+        return;
+    }
+    const char *why = status == UVHTTP_ETLS ? uvhttp_stream_tls_error(ws->stream) : NULL;
+    snprintf(reason, sizeof(reason), "cannot connect to %s: %s", ws->greeter->server,
+             why != NULL ? why : uvhttp_strerror(status));
+    uvh_websocket_keep_reason(ws, reason, strlen(reason));
+}
+
+static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
+{
+    struct uvhttp_websocket *ws = arg;
+    const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
+    if (status != 0) { /* the stream closes itself behind this */
+        tell_unreachable(ws, status);
+        return;
+    }
+    uvh_websocket_hold(ws);
+    int err = uvhttp_stream_set_timer(stream, (uint32_t)options->close_timeout * 1000);
+    if (err == 0)
+        err = uvhttp_stream_write(stream, ws->greeter->request, ws->greeter->request_size);
+    if (err != 0 && ws->stream != NULL)
+        fail(ws, uvhttp_strerror(err));
+    uvh_websocket_let_go(ws);
+}
+
+static int make_nonce(uint8_t nonce[NONCE_SIZE])
+{
+    uint64_t numbers[NONCE_SIZE / sizeof(uint64_t)];
+    for (size_t i = 0; i < NONCE_SIZE / sizeof(uint64_t); i++) {
+        int err = uvh_random_number(&numbers[i]);
+        if (err != 0)
+            return err;
+    }
+    memcpy(nonce, numbers, NONCE_SIZE);
+    return 0;
+}
+
+static void show_server(const struct uvh_ws_url *url, char *text, size_t size)
+{
+    char host[SHOWN_HOST];
+    bool v6 = memchr(url->host.base, ':', url->host.length) != NULL;
+    snprintf(text, size, "%s%s%s:%u", v6 ? "[" : "", uvh_shown(url->host, host, sizeof(host)), v6 ? "]" : "",
+             url->port);
+}
+
+/* Writes the request. On failure nothing is left. */
+static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url, const char *fields)
+{
+    struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    struct uvh_ws_deflate_wishes wishes = {0};
+    struct uvh_ws_greeting greeting = {.url = url,
+                                       .fields = fields,
+                                       .protocols = endpoint->options.protocols,
+                                       .protocol_required = endpoint->options.protocol_required};
+    uint8_t nonce[NONCE_SIZE];
+    size_t reserved = 0;
+    int err = make_nonce(nonce);
+    if (err != 0)
+        return err;
+    bool compresses = uvh_ws_deflate_wishes(&endpoint->deflate, &wishes, &reserved);
+    greeting.deflate = compresses ? &wishes : NULL;
+    size_t size = uvh_ws_greeting_size(&greeting);
+    struct uvh_ws_greeter *greeter = uvh_alloc(endpoint->allocator, sizeof(*greeter) + size);
+    if (greeter == NULL) {
+        uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
+        return UVHTTP_ENOMEM;
+    }
+    ws->greeter = greeter;
+    greeter->wishes = wishes;
+    greeter->reserved = reserved;
+    greeter->greeting = greeting;
+    greeter->greeting.deflate = compresses ? &greeter->wishes : NULL;
+    show_server(url, greeter->server, sizeof(greeter->server));
+    uvh_ws_reply_init(&greeter->reply);
+    ptrdiff_t written = uvh_ws_greeting_write(&greeter->greeting, nonce, greeter->request, size);
+    if (written < 0) {
+        uvh_websocket_greeter_free(ws);
+        return (int)written;
+    }
+    greeter->request_size = (size_t)written;
+    greeter->greeting.url = NULL; /* they are the caller's */
+    greeter->greeting.fields = NULL;
+    return 0;
+}
+
+/* ---- what is refused at once ---- */
+
+/* Says why: to the log, and to who has asked. */
+static int refuse(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_websocket_target_t *target,
+                  int err, const char *words)
+{
+    uvhttp_server_log(endpoint->server, UVHTTP_LOG_ERROR, "websocket: %s", words);
+    if (target->message != NULL)
+        snprintf(target->message, target->message_size, "%s", words);
+    return err;
+}
+
+/* A URL as anybody may read it: without what may be a secret, in front of '@' and behind '?' or '#'. */
+static const char *show_url(const char *url, char *text, size_t size)
+{
+    char open[SHOWN_URL];
+    const char *slashes = strstr(url, "://");
+    size_t end = strcspn(url, "?#"), user = end;
+    while (user > 0 && url[user - 1] != '@')
+        user--;
+    size_t scheme = slashes == NULL ? 0 : (size_t)(slashes - url) + 3;
+    if (user == 0 || scheme > user)
+        scheme = 0;
+    int cut = url[end] != '\0';
+    snprintf(open, sizeof(open), "%.*s%s%.*s%s", (int)scheme, url, user > 0 ? "...@" : "",
+             (int)(end - user) + cut, url + user, cut != 0 ? "..." : "");
+    return uvh_shown((uvhttp_slice_t){open, strlen(open)}, text, size);
+}
+
+static int refuse_url(const struct uvhttp_websocket_endpoint *endpoint,
+                      const uvhttp_websocket_target_t *target, int err, const char *way_out)
+{
+    char shown[SHOWN_URL], words[WORDS_SIZE];
+    snprintf(words, sizeof(words), "url is \"%s\"; %s",
+             show_url(target->url == NULL ? "" : target->url, shown, sizeof(shown)), way_out);
+    return refuse(endpoint, target, err, words);
+}
+
+static int check(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_websocket_target_t *target,
+                 struct uvh_ws_url *url)
+{
+    if (target->message != NULL && target->message_size > 0)
+        target->message[0] = '\0';
+    if (target->url == NULL || !uvh_ws_url_parse(target->url, url) || url->host.length >= HOST_SIZE)
+        return refuse_url(endpoint, target, UVHTTP_EINVAL,
+                          "allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535 and without "
+                          "user, fragment and spaces");
+    if (uvh_ws_greeting_fields_valid(target->fields))
+        return 0;
+    return refuse(endpoint, target, UVHTTP_EINVAL,
+                  "fields has what may not be sent; each is \"Name: value\\r\\n\", and none is one of the "
+                  "handshake's (Host, Connection, Sec-WebSocket-Key, ...) or announces a body");
+}
+
+static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_target_t *target,
+                          const struct uvh_ws_url *url)
+{
+    const struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
+    uint32_t timeout_ms = (uint32_t)endpoint->options.close_timeout * 1000;
+    char host[HOST_SIZE];
+    memcpy(host, url->host.base, url->host.length);
+    host[url->host.length] = '\0';
+    if (!url->secure)
+        return uvhttp_stream_connect(endpoint->server, host, url->port, timeout_ms, on_connected,
+                                     &uvh_websocket_stream_events, ws, &ws->stream);
+    int err = uvhttp_stream_connect_tls(endpoint->server, target->tls, host, url->port, timeout_ms,
+                                        on_connected, &uvh_websocket_stream_events, ws, &ws->stream);
+    if (err == UVHTTP_ENOTSUP)
+        return refuse_url(endpoint, target, err,
+                          "wss needs TLS, which this build has not: build with BUILD_WITH_HTTPS=ON");
+    return err;
+}
+
+int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp_websocket_target_t *target,
+                             void *data, uvhttp_websocket_t **out)
+{
+    struct uvh_ws_url url;
+    if (out != NULL)
+        *out = NULL;
+    if (endpoint == NULL)
+        return UVHTTP_ENOMEM;
+    if (target == NULL)
+        return UVHTTP_EINVAL;
+    int err = check(endpoint, target, &url);
+    if (err != 0)
+        return err;
+    struct uvhttp_websocket *ws = uvh_websocket_new(&endpoint->workers[0], data);
+    if (ws == NULL)
+        return UVHTTP_ENOMEM;
+    ws->client = true;
+    err = make_greeter(ws, &url, target->fields);
+    if (err == 0)
+        err = connect_stream(ws, target, &url);
+    if (err != 0) {
+        uvh_websocket_greeter_free(ws);
+        uvh_websocket_discard(ws);
+        return err;
+    }
+    if (out != NULL)
+        *out = ws;
+    return 0;
+}

@@ -1,0 +1,423 @@
+/* Endpoints: options with their defaults, and the handler that makes a request a connection. */
+#include <stdio.h>
+#include <string.h>
+
+#include <uvhttp/embedding.h>
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "options/frozen.h"
+#include "options/option_check.h"
+#include "options/owned.h"
+#include "websocket/websocket.h"
+
+enum {
+    KIB = 1024,
+    MIB = 1024 * 1024,
+    DEFAULT_FRAGMENTS = 1024,
+    DEFAULT_FRAGMENT = 1024, /* bytes of each, on average */
+    DEFAULT_PING_SECONDS = 30,
+    DEFAULT_CLOSE_SECONDS = 10,
+    DEFAULT_MIN_SIZE = 64, /* below it the head of a compressed block alone eats what is gained */
+    DEFAULT_RATIO = 200,
+    /* Level 1 gives three quarters of what 6 gains for less than half of the time, and what goes to many is compressed once. */
+    DEFAULT_LEVEL = 1,
+    DEFAULT_LEVEL_FOR_MANY = 6,
+    MOST_BITS = 15,
+    MOST_SECONDS = 86400,
+};
+
+static size_t or_default(size_t value, size_t standard)
+{
+    return value != 0 ? value : standard;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- options ---- */
+
+static int check_or_never(const char *name, int seconds, char *message, size_t size)
+{
+    if (seconds >= -1 && seconds <= MOST_SECONDS)
+        return 0;
+    snprintf(message, size, "%s is %d; allowed are -1 (never) to %d seconds", name, seconds, MOST_SECONDS);
+    return UVHTTP_ECONFIG;
+}
+
+static struct uvh_ws_accept_rules rules_of(const uvhttp_websocket_options_t *options)
+{
+    return (struct uvh_ws_accept_rules){.protocols = options->protocols,
+                                        .protocol_required = options->protocol_required,
+                                        .origins = options->origins};
+}
+
+static int check_numbers(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    const struct {
+        const char *name;
+        int value, least, most;
+        const char *unit;
+    } ranges[] = {
+        {"slow",              (int)options->slow,                                           0, 2,            "(a policy)"},
+        {"close_timeout",     options->close_timeout,                                       0, MOST_SECONDS, "seconds"   },
+        {"compression",       (int)options->compression,                                    0, 2,            "(a kind)"  },
+        {"compression_level", options->compression_level,                                   0, 9,            "(zlib's)"  },
+        {"window_bits",       options->window_bits == 0 ? MOST_BITS : options->window_bits, 9, MOST_BITS,    "bits"      },
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(ranges); i++) {
+        if (ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)
+            continue;
+        snprintf(message, size, "%s is %d; allowed are %d to %d %s", ranges[i].name, ranges[i].value,
+                 ranges[i].least, ranges[i].most, ranges[i].unit);
+        return UVHTTP_ECONFIG;
+    }
+    int err = check_or_never("ping_interval", options->ping_interval, message, size);
+    return err != 0 ? err : check_or_never("idle_timeout", options->idle_timeout, message, size);
+}
+
+/* Each option by itself. */
+static int check_ranges(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    const size_t most = (size_t)1 << 30;
+    const struct uvh_option_range ranges[] = {
+        {"max_message_size",      options->max_message_size,      0, most,     "bytes"              },
+        {"max_frame_size",        options->max_frame_size,        0, most,     "bytes"              },
+        {"max_fragments",         options->max_fragments,         0, 1u << 30, "frames"             },
+        {"max_message_rate",      options->max_message_rate,      0, 1000000,  "messages per second"},
+        {"high_watermark",        options->high_watermark,        0, most,     "bytes"              },
+        {"low_watermark",         options->low_watermark,         0, most,     "bytes"              },
+        {"max_queue_size",        options->max_queue_size,        0, most,     "bytes"              },
+        {"compression_min_size",  options->compression_min_size,  0, most,     "bytes"              },
+        {"max_ratio",             options->max_ratio,             0, 1u << 20, "times"              },
+        {"memory_per_connection", options->memory_per_connection, 0, most,     "bytes"              },
+    };
+    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+    if (err == 0)
+        err = check_numbers(options, message, size);
+    if (err == 0 && (options->events.message == NULL) == (options->events.piece == NULL)) {
+        snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
+        return UVHTTP_EINVAL;
+    }
+    if (err == 0 && options->memory != 0 && options->shares_memory_with != NULL) {
+        snprintf(message, size, "of memory and shares_memory_with only one can be set");
+        return UVHTTP_EINVAL;
+    }
+    return err;
+}
+
+static void put_defaults(uvhttp_websocket_options_t *options)
+{
+    options->max_message_size = or_default(options->max_message_size, MIB);
+    options->max_frame_size = or_default(options->max_frame_size, options->max_message_size);
+    /* There are clients that send frames of 4 KiB. */
+    size_t fragments = options->max_message_size / DEFAULT_FRAGMENT;
+    options->max_fragments =
+        or_default(options->max_fragments, fragments > DEFAULT_FRAGMENTS ? fragments : DEFAULT_FRAGMENTS);
+    options->max_queue_size = or_default(options->max_queue_size, MIB);
+    options->high_watermark = or_default(options->high_watermark, smaller(64 * KIB, options->max_queue_size));
+    options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
+    options->ping_interval = options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
+    options->close_timeout = options->close_timeout == 0 ? DEFAULT_CLOSE_SECONDS : options->close_timeout;
+    options->compression_min_size = or_default(options->compression_min_size, DEFAULT_MIN_SIZE);
+    options->window_bits = options->window_bits == 0 ? MOST_BITS : options->window_bits;
+    options->max_ratio = or_default(options->max_ratio, DEFAULT_RATIO);
+    options->memory_per_connection = or_default(options->memory_per_connection, 64 * KIB);
+    options->memory = options->shares_memory_with != NULL ? options->shares_memory_with->memory->budget.limit
+                                                          : or_default(options->memory, 64 * (size_t)MIB);
+}
+
+/* What options say together, with the defaults put in: what one of them promises, another must not make impossible. max_frame_size may be more than max_message_size: a
+ * frame is measured as it was sent, and compressing makes some messages longer. */
+static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
+    size_t collected = options->events.message != NULL ? options->max_message_size : 0;
+    const struct uvh_option_range ranges[] = {
+        {"low_watermark",         options->low_watermark,         0,                                      options->high_watermark, "bytes (high_watermark)"   },
+        {"high_watermark",        options->high_watermark,        0,                                      options->max_queue_size, "bytes (max_queue_size)"   },
+        {"memory",                options->memory,                collected,                              SIZE_MAX,                "bytes (max_message_size)" },
+        {"memory_per_connection", options->memory_per_connection, dedicated ? uvh_ws_deflate_least() : 0,
+         SIZE_MAX,                                                                                                                 "bytes (windows of 9 bits)"},
+    };
+    return uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+}
+
+int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    uvhttp_websocket_options_t complete;
+    char unread[1];
+    if (options == NULL)
+        return UVHTTP_EINVAL;
+    if (message == NULL) {
+        message = unread;
+        size = sizeof(unread);
+    }
+    int err = check_ranges(options, message, size);
+    if (err != 0)
+        return err;
+    complete = *options;
+    put_defaults(&complete);
+    const struct uvh_ws_accept_rules rules = rules_of(options);
+    err = check_together(&complete, message, size);
+    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
+}
+
+static const char *const *copy_list(struct uvh_owned *owned, const char *const *list, bool *failed)
+{
+    size_t count = 0;
+    if (list == NULL)
+        return NULL;
+    while (list[count] != NULL)
+        count++;
+    const char **copy = uvh_owned_alloc(owned, (count + 1) * sizeof(*copy));
+    for (size_t i = 0; copy != NULL && i < count; i++) {
+        copy[i] = uvh_owned_string(owned, list[i], strlen(list[i]));
+        *failed = *failed || copy[i] == NULL;
+    }
+    *failed = *failed || copy == NULL;
+    return copy;
+}
+
+/* ---- endpoints ---- */
+
+static void endpoint_free(void *arg)
+{
+    struct uvhttp_websocket_endpoint *endpoint = arg;
+    const uvhttp_allocator_t *allocator = endpoint->allocator;
+    for (size_t i = 0; i < endpoint->worker_count; i++) {
+        uvh_ws_deflate_worker_release(&endpoint->workers[i].deflate);
+        uvh_bytes_release(&endpoint->workers[i].out);
+        uvh_free(allocator, endpoint->workers[i].scratch);
+    }
+    uvh_ws_deflate_many_release(&endpoint->many);
+    uvh_owned_free(endpoint->owned);
+    uvh_ws_memory_unref(endpoint->memory); /* messages that are kept keep it */
+    uvh_free(allocator, endpoint);
+}
+
+/* Everything but what is allocated. */
+static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *server, size_t workers)
+{
+    const uvhttp_websocket_options_t *options = &endpoint->options;
+    endpoint->server = server;
+    endpoint->from_clients = (struct uvh_ws_rules){.max_frame_size = options->max_frame_size,
+                                                   .max_fragments = (uint32_t)options->max_fragments,
+                                                   .from_client = true};
+    endpoint->from_servers = endpoint->from_clients;
+    endpoint->from_servers.from_client = false;
+    endpoint->accept = rules_of(options);
+    endpoint->deflate = (struct uvh_ws_deflate_settings){
+        .allocator = endpoint->allocator,
+        .compression = options->compression,
+        .level = options->compression_level == 0 ? DEFAULT_LEVEL : options->compression_level,
+        .shared_level = options->compression_level == 0 ? DEFAULT_LEVEL_FOR_MANY : options->compression_level,
+        .window_bits = options->window_bits,
+        .max_ratio = options->max_ratio,
+        .memory_per_connection = options->memory_per_connection,
+        .budget = &endpoint->memory->budget,
+        .windows = &endpoint->memory->windows,
+        .many = &endpoint->many,
+    };
+    endpoint->worker_count = workers;
+    for (size_t i = 0; i < workers; i++) {
+        endpoint->workers[i].endpoint = endpoint;
+        endpoint->workers[i].index = i;
+        uvh_bytes_init(&endpoint->workers[i].out, endpoint->allocator, (size_t)1 << 31);
+    }
+}
+
+int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
+                                  const uvhttp_websocket_options_t *options, char *message, size_t size)
+{
+    if (out == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
+    if (server == NULL)
+        return UVHTTP_ENOMEM;
+    int err = uvh_check_not_frozen(server);
+    if (err != 0)
+        return err;
+    err = uvhttp_websocket_check(options, message, size);
+    if (err != 0)
+        return err;
+    const uvhttp_allocator_t *allocator =
+        options->allocator == NULL ? uvh_alloc_default() : options->allocator;
+    size_t workers = uvhttp_server_worker_count(server);
+    struct uvhttp_websocket_endpoint *endpoint =
+        uvh_alloc_zero(allocator, sizeof(*endpoint) + workers * sizeof(endpoint->workers[0]));
+    if (endpoint == NULL)
+        return UVHTTP_ENOMEM;
+    bool failed = false;
+    endpoint->allocator = allocator;
+    endpoint->options = *options;
+    put_defaults(&endpoint->options);
+    endpoint->owned = uvh_owned_new(allocator, sizeof(*endpoint->owned));
+    if (endpoint->owned != NULL) {
+        endpoint->options.protocols = copy_list(endpoint->owned, options->protocols, &failed);
+        endpoint->options.origins = copy_list(endpoint->owned, options->origins, &failed);
+    }
+    endpoint->memory = options->shares_memory_with != NULL
+                           ? uvh_ws_memory_ref(options->shares_memory_with->memory)
+                           : uvh_ws_memory_new(allocator, endpoint->options.memory, false);
+    err = UVHTTP_ENOMEM;
+    if (endpoint->owned != NULL && !failed && endpoint->memory != NULL) {
+        settle(endpoint, server, workers);
+        err = uvhttp_server_own(server, endpoint_free, endpoint);
+    }
+    if (err != 0) {
+        endpoint_free(endpoint);
+        return err;
+    }
+    *out = endpoint;
+    return 0;
+}
+
+int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
+                           const uvhttp_websocket_options_t *options)
+{
+    uvhttp_websocket_endpoint_t *endpoint;
+    char message[256] = "";
+    int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, message, sizeof(message));
+    if (message[0] != '\0')
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s", pattern != NULL ? pattern : "",
+                          message);
+    if (err != 0)
+        return err;
+    /* Without .upgrade: what is no handshake is answered by the handler, which says what one is. */
+    return uvhttp_router_add(uvhttp_server_router(server),
+                             &(uvhttp_route_t){.method = "GET",
+                                               .pattern = pattern,
+                                               .handler = uvhttp_websocket_handle_request,
+                                               .arg = endpoint});
+}
+
+/* ---- requests ---- */
+
+/* The request fits; `data` is the user's until this returns 0. */
+static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t *response,
+                   const struct uvh_ws_accepted *accepted, void *data, uvhttp_websocket_t **out)
+{
+    struct uvh_ws_worker *worker =
+        &endpoint->workers[uvhttp_request_worker(uvhttp_response_request(response))];
+    struct uvh_ws_deflate *deflate = NULL;
+    size_t reserved = accepted->reserved;
+    int err = uvh_ws_accept_fields(response, accepted);
+    if (err == 0 && accepted->compressed) {
+        deflate = uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, false, reserved);
+        reserved = 0;
+        err = deflate == NULL ? UVHTTP_ENOMEM : 0;
+    }
+    uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
+    struct uvhttp_websocket *ws = err == 0 ? uvh_websocket_new(worker, data) : NULL;
+    if (err == 0 && ws == NULL)
+        err = UVHTTP_ENOMEM;
+    if (err == 0)
+        err = uvhttp_response_upgrade(response, "websocket", &uvh_websocket_stream_events, ws, &ws->stream);
+    if (err != 0) {
+        if (ws != NULL)
+            uvh_websocket_discard(ws);
+        uvh_ws_deflate_free(deflate);
+        if (err != UVHTTP_EGONE) /* then the response may be gone as well */
+            uvh_ws_accept_take_back(response);
+        return err;
+    }
+    uvh_websocket_hold(ws);
+    uvh_websocket_open(ws, accepted->protocol, deflate);
+    if (out != NULL)
+        *out = ws->told ? NULL : ws;
+    uvh_websocket_let_go(ws);
+    return 0;
+}
+
+/* What is agreed on with this client, with a part of the budget reserved for it. */
+static int agree(struct uvhttp_websocket_endpoint *endpoint, uvhttp_request_t *request,
+                 struct uvh_ws_accepted *accepted, struct uvh_ws_refusal *refusal)
+{
+    struct uvh_ws_accept_rules rules = endpoint->accept;
+    struct uvh_ws_deflate_wishes wishes;
+    size_t reserved = 0;
+    if (uvh_ws_deflate_wishes(&endpoint->deflate, &wishes, &reserved))
+        rules.deflate = &wishes;
+    int err = uvh_ws_accept_check(request, &rules, accepted, refusal);
+    if (err != 0 || !accepted->compressed) {
+        uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
+        reserved = 0;
+    }
+    accepted->reserved = reserved;
+    return err;
+}
+
+int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_response_t *response, void *data,
+                            uvhttp_websocket_t **ws)
+{
+    struct uvh_ws_accepted accepted;
+    struct uvh_ws_refusal refusal;
+    if (ws != NULL)
+        *ws = NULL;
+    if (endpoint == NULL)
+        return UVHTTP_ENOMEM;
+    int err = agree(endpoint, uvhttp_response_request(response), &accepted, &refusal);
+    return err != 0 ? err : upgrade(endpoint, response, &accepted, data, ws);
+}
+
+/* What `admit` did not answer itself. Who has answered may return 0 as well. */
+static int refuse(uvhttp_response_t *response, int err)
+{
+    if (err < 0 || !uvhttp_response_open(response))
+        return err < 0 ? err : 0;
+    return uvhttp_response_send_text(response, 403, "This WebSocket does not admit you.\n");
+}
+
+int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    struct uvhttp_websocket_endpoint *endpoint = arg;
+    if (endpoint == NULL)
+        return UVHTTP_EINVAL;
+    const uvhttp_websocket_options_t *options = &endpoint->options;
+    struct uvh_ws_accepted accepted;
+    struct uvh_ws_refusal refusal;
+    void *data = NULL;
+    int err = agree(endpoint, request, &accepted, &refusal);
+    if (err != 0)
+        return uvh_ws_accept_refuse(response, &refusal);
+    if (options->admit != NULL)
+        err = options->admit(request, &data, options->arg);
+    if (err != 0 || !uvhttp_response_open(response)) {
+        uvh_ws_deflate_unreserve(&endpoint->deflate, accepted.reserved);
+        err = refuse(response, err);
+    } else {
+        err = upgrade(endpoint, response, &accepted, data, NULL);
+        if (err == 0)
+            return 0;
+    }
+    if (options->release != NULL && data != NULL)
+        options->release(data);
+    return err;
+}
+
+/* ---- numbers ---- */
+
+void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint, uvhttp_websocket_stats_t *stats)
+{
+    if (stats == NULL)
+        return;
+    *stats = (uvhttp_websocket_stats_t){0};
+    if (endpoint == NULL)
+        return;
+    for (size_t i = 0; i < endpoint->worker_count; i++) {
+        const struct uvh_ws_worker *worker = &endpoint->workers[i];
+        stats->connections += uvh_counter_read(&worker->connections);
+        stats->total_connections += uvh_counter_read(&worker->total_connections);
+        stats->compressing += uvh_counter_read(&worker->compressing);
+        stats->dedicated += uvh_counter_read(&worker->dedicated);
+        stats->messages_received += uvh_counter_read(&worker->messages_received);
+        stats->messages_sent += uvh_counter_read(&worker->messages_sent);
+        stats->dropped += uvh_counter_read(&worker->dropped);
+    }
+    stats->memory = atomic_load_explicit((atomic_size_t *)(uintptr_t)&endpoint->memory->budget.taken,
+                                         memory_order_relaxed);
+}

@@ -1,0 +1,119 @@
+/* Parcels lie in one array, those of a member are a chain through it: so a turn allocates nothing once the array has grown, and it is emptied by a number. */
+#include "websocket/topic_fanout.h"
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "websocket/websocket.h"
+
+enum {
+    MOST_PARCELS =
+        1 << 18, /* that wait to be sent together, 4 MiB; or one for every member, if these are more */
+    KEPT_PARCELS = 1 << 12, /* beyond one for every member, between turns */
+    USUAL_COUNT = 64,       /* messages for one member in a turn for which the stack has room */
+};
+
+void uvh_topic_fanout_init(struct uvh_topic_fanout *fanout, const uvhttp_allocator_t *allocator)
+{
+    *fanout = (struct uvh_topic_fanout){.allocator = allocator};
+    uvh_list_init(&fanout->waiting);
+}
+
+void uvh_topic_fanout_release(struct uvh_topic_fanout *fanout)
+{
+    uvh_free(fanout->allocator, fanout->parcels);
+}
+
+static bool resize(struct uvh_topic_fanout *fanout, uint32_t capacity)
+{
+    struct uvh_topic_parcel *parcels =
+        uvh_realloc(fanout->allocator, fanout->parcels, capacity * sizeof(*parcels));
+    if (parcels == NULL)
+        return false;
+    fanout->parcels = parcels;
+    fanout->capacity = capacity;
+    return true;
+}
+
+int uvh_topic_fanout_join(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member)
+{
+    if (fanout->members == fanout->capacity &&
+        !resize(fanout, fanout->capacity < USUAL_COUNT ? USUAL_COUNT : fanout->capacity * 2))
+        return UVHTTP_ENOMEM;
+    uvh_list_init(&member->waiting);
+    member->count = 0;
+    fanout->members++;
+    return 0;
+}
+
+void uvh_topic_fanout_leave(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member)
+{
+    uvh_list_remove(&member->waiting);
+    fanout->members--;
+    if (fanout->sending == member)
+        fanout->sending = NULL;
+}
+
+bool uvh_topic_fanout_room(struct uvh_topic_fanout *fanout)
+{
+    uint32_t needed = fanout->used + fanout->members;
+    if (needed <= fanout->capacity)
+        return true;
+    if (needed > MOST_PARCELS)
+        return false;
+    return resize(fanout, needed < MOST_PARCELS / 2 ? needed * 2 : MOST_PARCELS);
+}
+
+void uvh_topic_fanout_collect(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member,
+                              uvhttp_websocket_message_t *message)
+{
+    uint32_t index = fanout->used++;
+    fanout->parcels[index].message = message;
+    if (member->count == 0) {
+        member->first = index;
+        uvh_list_append(&fanout->waiting, &member->waiting);
+    } else {
+        fanout->parcels[member->last].next = index;
+    }
+    member->last = index;
+    member->count++;
+    if (member->count > fanout->most)
+        fanout->most = member->count;
+}
+
+/* All of a member's. What it collects meanwhile is a chain of its own. */
+static void send_to(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member,
+                    uvhttp_websocket_message_t **messages, uint32_t room)
+{
+    uint32_t next = member->first, left = member->count;
+    member->count = 0;
+    fanout->sending = member;
+    while (left > 0 && fanout->sending != NULL) {
+        uint32_t count = left < room ? left : room;
+        for (uint32_t i = 0; i < count; i++) {
+            messages[i] = fanout->parcels[next].message;
+            next = fanout->parcels[next].next;
+        }
+        left -= count;
+        uvh_websocket_send_many(member->ws, messages, count);
+    }
+    fanout->sending = NULL;
+}
+
+void uvh_topic_fanout_send(struct uvh_topic_fanout *fanout)
+{
+    uvhttp_websocket_message_t *usual[USUAL_COUNT], **many = NULL;
+    if (fanout->most > USUAL_COUNT) /* without memory it takes some more calls */
+        many = uvh_alloc(fanout->allocator, fanout->most * sizeof(uvhttp_websocket_message_t *));
+    uint32_t room = many == NULL ? USUAL_COUNT : fanout->most;
+    while (!uvh_list_empty(&fanout->waiting)) {
+        struct uvh_topic_member *member =
+            UVH_CONTAINER_OF(fanout->waiting.next, struct uvh_topic_member, waiting);
+        uvh_list_remove(&member->waiting);
+        send_to(fanout, member, many == NULL ? usual : many, room);
+    }
+    uvh_free(fanout->allocator, many);
+    fanout->used = fanout->most = 0;
+    if (fanout->capacity > fanout->members + 2 * KEPT_PARCELS)
+        (void)resize(fanout, fanout->members + KEPT_PARCELS);
+}
